@@ -64,14 +64,3 @@ const (
 	DirectoryResumed   DirectoryEffectKind = "resumed"
 	DirectoryRemoved   DirectoryEffectKind = "removed"
 )
-
-// DirectoryEffect is what one write of a directory has changed. Before and After are JSON; empty: it wasn't there, or is
-// gone.
-type DirectoryEffect struct {
-	ID, ConnectionID, TenantID string
-	At                         time.Time
-	Kind                       DirectoryEffectKind
-	SubjectID                  string // of the User or Group, as the directory knows it
-	UserID                     string // the account; empty: none yet
-	Before, After              string
-}

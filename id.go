@@ -28,6 +28,7 @@ const (
 	PrefixDomain       = "dom_"
 	PrefixClientSecret = "ccs_" // of a connection
 	PrefixSCIMSecret   = "scs_" // of a connection's directory
+	PrefixRun          = "run_" // of a connection's directory
 	PrefixTest         = "tst_" // of a connection
 	PrefixSetupLink    = "stl_"
 )

@@ -21,6 +21,7 @@ import (
 	"github.com/doorward/doorward/app/connection"
 	"github.com/doorward/doorward/app/demand"
 	"github.com/doorward/doorward/app/directory"
+	"github.com/doorward/doorward/app/directoryrun"
 	"github.com/doorward/doorward/app/domain"
 	"github.com/doorward/doorward/app/evaluation"
 	"github.com/doorward/doorward/app/factor"
@@ -104,33 +105,34 @@ type Settings struct {
 
 // App is the list of features.
 type App struct {
-	Access      *access.Writer
-	Login       *login.Login
-	SignOn      *signon.SignOn
-	SignOff     *signoff.SignOff
-	Factors     *factor.Factors
-	Sessions    *session.Sessions
-	Invitations *invite.Invitations
-	Passwords   *password.Passwords
-	Users       *user.Users
-	Accounts    *account.Accounts
-	Tenants     *tenant.Tenants
-	Keys        *key.Keys
-	MasterKey   *masterkey.Keys
-	APIKeys     *apikey.Keys
-	Roles       *role.Roles
-	Evaluations *evaluation.Evaluations
-	Assertions  *assertion.Assertions
-	Leaks       *leak.Reports
-	Mail        *mail.Mail
-	Webhooks    *webhook.Webhooks
-	Connections *connection.Connections
-	Directories *directory.Directories
-	SetupLinks  *setuplink.Links
-	Domains     *domain.Domains
-	Inbox       *inbox.Inbox
-	Audit       *audit.Trail
-	Overviews   *overview.Overviews
+	Access        *access.Writer
+	Login         *login.Login
+	SignOn        *signon.SignOn
+	SignOff       *signoff.SignOff
+	Factors       *factor.Factors
+	Sessions      *session.Sessions
+	Invitations   *invite.Invitations
+	Passwords     *password.Passwords
+	Users         *user.Users
+	Accounts      *account.Accounts
+	Tenants       *tenant.Tenants
+	Keys          *key.Keys
+	MasterKey     *masterkey.Keys
+	APIKeys       *apikey.Keys
+	Roles         *role.Roles
+	Evaluations   *evaluation.Evaluations
+	Assertions    *assertion.Assertions
+	Leaks         *leak.Reports
+	Mail          *mail.Mail
+	Webhooks      *webhook.Webhooks
+	Connections   *connection.Connections
+	Directories   *directory.Directories
+	DirectoryRuns *directoryrun.Runs
+	SetupLinks    *setuplink.Links
+	Domains       *domain.Domains
+	Inbox         *inbox.Inbox
+	Audit         *audit.Trail
+	Overviews     *overview.Overviews
 	// Installation handles backup, restore and move.
 	Installation *installation.Installation
 	Incidents    *incident.Incidents
@@ -178,40 +180,41 @@ func New(db *store.DB, s Settings) *App {
 	providers := provider.New(writer, db, master, s.LinkURL, s.Connections, s.Log)
 	directories := directory.New(writer, db, l, providers, lifetime, owners, s.LinkURL)
 	return &App{
-		Access:       writer,
-		Login:        logins,
-		SignOn:       signon.New(writer, db, providers, logins, factors, verifier, sessions, s.LinkURL),
-		SignOff:      signoff.New(writer, db, providers, lifetime),
-		Factors:      factors,
-		Sessions:     sessions,
-		Invitations:  invite.New(writer, db, verifier, factors, passwords, s.InviteResendWait),
-		Passwords:    password.New(writer, db, verifier, passwords, lifetime),
-		Users:        user.New(writer, db, lifetime, owners),
-		Accounts:     account.New(writer, db, verifier, lifetime, owners),
-		Tenants:      tenant.New(writer, db, lifetime, tenant.Times{Hold: s.TenantHold, KeepEvents: s.KeepEvents}, master.Ready, s.Log),
-		Keys:         keys,
-		MasterKey:    master,
-		APIKeys:      apiKeys,
-		Roles:        role.New(writer, db),
-		Evaluations:  evaluation.New(writer, db, sessions, apiKeys),
-		Assertions:   assertions,
-		Leaks:        leak.New(writer, reportableKeys(apiKeys, keys, directories, s)...),
-		Mail:         mail.New(writer, db, s.Transport, s.LinkURL, s.Texts, s.MailBrand, s.Name, s.Log),
-		Webhooks:     webhook.New(writer, db, master, s.webhooks(), s.Log),
-		Connections:  connection.New(writer, db, providers, lifetime),
-		Directories:  directories,
-		SetupLinks:   setuplink.New(writer, db, s.LinkURL),
-		Domains:      domain.New(writer, db, s.DNSServer, s.Log),
-		Inbox:        refusals,
-		Audit:        audit.New(db, refusals.RecordPending).WithRetention(writer, s.KeepEvents),
-		Overviews:    overview.New(writer, db, lifetime, refusals.RecordPending),
-		Installation: installation.New(writer, db, lifetime),
-		Incidents:    incident.New(writer, db, lifetime),
-		Queues:       queue.New(writer, db),
-		Models:       model.New(writer, db),
-		Policies:     policy.New(writer, db, sessions),
-		Demands:      demand.New(writer, db, lifetime),
-		Lease:        l, PasswordRules: passwords,
+		Access:        writer,
+		Login:         logins,
+		SignOn:        signon.New(writer, db, providers, logins, factors, verifier, sessions, s.LinkURL),
+		SignOff:       signoff.New(writer, db, providers, lifetime),
+		Factors:       factors,
+		Sessions:      sessions,
+		Invitations:   invite.New(writer, db, verifier, factors, passwords, s.InviteResendWait),
+		Passwords:     password.New(writer, db, verifier, passwords, lifetime),
+		Users:         user.New(writer, db, lifetime, owners),
+		Accounts:      account.New(writer, db, verifier, lifetime, owners),
+		Tenants:       tenant.New(writer, db, lifetime, tenant.Times{Hold: s.TenantHold, KeepEvents: s.KeepEvents}, master.Ready, s.Log),
+		Keys:          keys,
+		MasterKey:     master,
+		APIKeys:       apiKeys,
+		Roles:         role.New(writer, db),
+		Evaluations:   evaluation.New(writer, db, sessions, apiKeys),
+		Assertions:    assertions,
+		Leaks:         leak.New(writer, reportableKeys(apiKeys, keys, directories, s)...),
+		Mail:          mail.New(writer, db, s.Transport, s.LinkURL, s.Texts, s.MailBrand, s.Name, s.Log),
+		Webhooks:      webhook.New(writer, db, master, s.webhooks(), s.Log),
+		Connections:   connection.New(writer, db, providers, lifetime),
+		Directories:   directories,
+		DirectoryRuns: directoryrun.New(writer, db),
+		SetupLinks:    setuplink.New(writer, db, s.LinkURL),
+		Domains:       domain.New(writer, db, s.DNSServer, s.Log),
+		Inbox:         refusals,
+		Audit:         audit.New(db, refusals.RecordPending).WithRetention(writer, s.KeepEvents),
+		Overviews:     overview.New(writer, db, lifetime, refusals.RecordPending),
+		Installation:  installation.New(writer, db, lifetime),
+		Incidents:     incident.New(writer, db, lifetime),
+		Queues:        queue.New(writer, db),
+		Models:        model.New(writer, db),
+		Policies:      policy.New(writer, db, sessions),
+		Demands:       demand.New(writer, db, lifetime),
+		Lease:         l, PasswordRules: passwords,
 		db: db, verifier: verifier, pool: pool, log: s.Log, clockCorrected: clockCorrected,
 	}
 }

@@ -170,13 +170,9 @@ LEFT JOIN directory_users d ON d.connection_id = $1 AND d.id = p.said_id
 	sqlDirectoryPage     = selectDirectoryEntry + `ORDER BY p.made_at, p.sort_id LIMIT $3 OFFSET $4`
 	sqlEachDirectoryUser = selectDirectoryEntry + `WHERE $3 = '' OR replace(d.email_keys, $3, '') <> d.email_keys OR d.id IS NULL AND $3 = ' ' || u.email || ' '
 ORDER BY p.made_at, p.sort_id`
-	sqlCountDirectory   = `SELECT count(*) ` + directoryPeople
-	sqlDirectoryMember  = selectDirectoryEntry + `WHERE p.member_id = $3`
-	sqlDirectorySaid    = selectDirectoryEntry + `WHERE p.said_id = $3`
-	sqlInsertEffect     = `INSERT INTO directory_effects (id, connection_id, tenant_id, at, kind, subject_id, user_id, before, after) VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9)`
-	sqlEffects          = `SELECT id, connection_id, tenant_id, at, kind, subject_id, user_id, before, after FROM directory_effects WHERE connection_id = $1 AND at >= $2 AND at <= $3 ORDER BY at, id LIMIT $4`
-	sqlDeleteEffectsOf  = `DELETE FROM directory_effects WHERE user_id = $1`
-	sqlDeleteOldEffects = `DELETE FROM directory_effects WHERE id IN (SELECT id FROM directory_effects WHERE at < $1 ORDER BY at LIMIT $2)`
+	sqlCountDirectory  = `SELECT count(*) ` + directoryPeople
+	sqlDirectoryMember = selectDirectoryEntry + `WHERE p.member_id = $3`
+	sqlDirectorySaid   = selectDirectoryEntry + `WHERE p.said_id = $3`
 )
 
 func directoryEntryFields(e *DirectoryEntry) []any {
@@ -262,29 +258,4 @@ func (r Reader) DirectoryMember(ctx context.Context, connectionID, tenantID, use
 func (r Reader) DirectorySaid(ctx context.Context, connectionID, tenantID, id string) (DirectoryEntry, error) {
 	e, err := one(ctx, r, directoryEntryFields, sqlDirectorySaid, connectionID, tenantID, id)
 	return e.complete(connectionID, tenantID), err
-}
-
-func effectFields(e *doorward.DirectoryEffect) []any {
-	return []any{&e.ID, &e.ConnectionID, &e.TenantID, (*storedTime)(&e.At), &e.Kind, &e.SubjectID, &e.UserID, &e.Before, &e.After}
-}
-
-// InsertDirectoryEffect records what a write of a directory has changed, now.
-func (tx *Tx) InsertDirectoryEffect(ctx context.Context, e doorward.DirectoryEffect) error {
-	return tx.run(ctx, sqlInsertEffect, e.ID, e.ConnectionID, e.TenantID, micros(tx.Now), string(e.Kind), e.SubjectID, e.UserID, e.Before, e.After)
-}
-
-// DirectoryEffects returns what the connection's directory has changed between two instants, the oldest first, at most
-// limit.
-func (r Reader) DirectoryEffects(ctx context.Context, connectionID string, from, to time.Time, limit int) ([]doorward.DirectoryEffect, error) {
-	return list(ctx, r, effectFields, sqlEffects, connectionID, micros(from), micros(to), limit)
-}
-
-// DeleteDirectoryEffectsOf deletes what is recorded of an account, for its erasure.
-func (tx *Tx) DeleteDirectoryEffectsOf(ctx context.Context, userID string) error {
-	return tx.run(ctx, sqlDeleteEffectsOf, userID)
-}
-
-// DeleteOldDirectoryEffects deletes at most limit effects of before an instant, and returns how many.
-func (tx *Tx) DeleteOldDirectoryEffects(ctx context.Context, before time.Time, limit int) (int64, error) {
-	return tx.exec(ctx, sqlDeleteOldEffects, micros(before), limit)
 }

@@ -48,9 +48,20 @@ func (a answer) refused(status int, scimType string) {
 // first returns the first resource of a list.
 func (a answer) first() answer {
 	a.t.Helper()
-	all, _ := a.at("Resources").([]any)
+	return a.firstOf("Resources")
+}
+
+// item is first for a list of our API.
+func (a answer) item() answer {
+	a.t.Helper()
+	return a.firstOf("items")
+}
+
+func (a answer) firstOf(list string) answer {
+	a.t.Helper()
+	all, _ := a.at(list).([]any)
 	if len(all) == 0 {
-		a.t.Fatalf("%s answered no resources: %s", a.route, a.body)
+		a.t.Fatalf("%s answered no %s: %s", a.route, list, a.body)
 	}
 	text, err := json.Marshal(all[0])
 	if err != nil {
@@ -115,9 +126,12 @@ func TestSCIMUsers(t *testing.T) {
 		ownerID := d.send(t, "GET "+scimUsers+"?filter="+url.QueryEscape(`userName eq "`+acme.Owner.Email+`"`), nil, idp).ok(http.StatusOK).first().text("id")
 		d.send(t, "PATCH "+scimUsers+"/"+ownerID, m{"Operations": []m{{"op": "replace", "path": "active", "value": false}}}, idp).refused(http.StatusConflict, "")
 		d.send(t, "DELETE "+scimUsers+"/"+ownerID, nil, idp).refused(http.StatusConflict, "")
-		effects, err := d.Node.DB.Read().DirectoryEffects(t.Context(), con, d.clock.now().Add(-1<<50), d.clock.now().Add(1<<50), 100)
-		if err != nil || len(effects) != 7 {
-			t.Errorf("%d effects are recorded, %v: %+v", len(effects), err, effects)
+		runs := "GET /api/v2/sso/connections/" + con + "/runs"
+		run := d.send(t, runs, nil, owner).ok(http.StatusOK).item().is("made", 2.0).is("changed", 2.0).is("suspended", 2.0).is("removed", 1.0).is("to", nil)
+		shown := d.send(t, runs+"/"+run.text("id"), nil, owner).ok(http.StatusOK)
+		shown.item().is("kind", "made").is("before", nil).is("after.address", "ann@acme.example").is("after.role", "USER")
+		if effects := shown.at("items").([]any); len(effects) != 7 {
+			t.Errorf("%d effects are recorded: %+v", len(effects), effects)
 		}
 	})
 }

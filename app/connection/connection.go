@@ -18,6 +18,7 @@ package connection
 import (
 	"context"
 	"errors"
+	"time"
 
 	"github.com/doorward/doorward"
 	"github.com/doorward/doorward/app/access"
@@ -42,8 +43,9 @@ func New(writer *access.Writer, db *store.DB, providers *provider.Client, life s
 // Shown is a connection as those who manage it see it.
 type Shown struct {
 	doorward.Connection
-	Secrets []doorward.ConnectionSecret // the newest first
-	SCIM    []doorward.SCIMSecret       // of its directory, the newest first
+	Secrets   []doorward.ConnectionSecret // the newest first
+	SCIM      []doorward.SCIMSecret       // of its directory, the newest first
+	LastRunAt *time.Time                  // when its directory last changed something; nil: not for 30 days
 }
 
 // UsableSecrets counts the client secrets that aren't lost.
@@ -69,9 +71,13 @@ func (c *Connections) List(ctx context.Context, by doorward.Caller, w doorward.W
 		return page, err
 	}
 	scim, err := read.SCIMSecretsOf(ctx, by.TenantID)
+	if err != nil {
+		return page, err
+	}
+	runs, err := read.LastDirectoryWrites(ctx, by.TenantID)
 	page.Prev, page.Next, page.Total = found.Prev, found.Next, found.Total
 	for _, one := range found.Items {
-		page.Items = append(page.Items, shown(one, secrets, scim))
+		page.Items = append(page.Items, shown(one, secrets, scim, runs))
 	}
 	return page, err
 }
@@ -96,11 +102,18 @@ func show(ctx context.Context, read store.Reader, by doorward.Caller, id string)
 		return Shown{}, err
 	}
 	scim, err := read.SCIMSecrets(ctx, id)
-	return shown(found, secrets, scim), err
+	if err != nil {
+		return Shown{}, err
+	}
+	runs, err := read.LastDirectoryWrites(ctx, found.TenantID)
+	return shown(found, secrets, scim, runs), err
 }
 
-func shown(c doorward.Connection, secrets []store.SealedConnectionSecret, scim []doorward.SCIMSecret) Shown {
+func shown(c doorward.Connection, secrets []store.SealedConnectionSecret, scim []doorward.SCIMSecret, lastRuns map[string]time.Time) Shown {
 	s := Shown{Connection: c}
+	if at, found := lastRuns[c.ID]; found {
+		s.LastRunAt = &at
+	}
 	for _, one := range secrets {
 		if one.ConnectionID == c.ID {
 			s.Secrets = append(s.Secrets, one.ConnectionSecret)

@@ -214,6 +214,7 @@ func (d *Directories) Remove(ctx context.Context, by doorward.Caller, id string)
 		if err != nil {
 			return err
 		}
+		w.places = true
 		return w.on(e.ID, func() error { return w.remove(e) })
 	})
 }

@@ -3,15 +3,16 @@
 //
 // A User is a membership, or an invitation on its way to one. Each write is one transaction, under the lock on the
 // tenant, in which the secret and the connection are read again (access), and records what it has changed
-// (doorward.DirectoryEffect): see work.on. A person who is switched off, or removed, has no session, key or token that
+// (doorward.DirectoryEffect) in its run: see work.on. A person who is switched off, or removed, has no session, key or token that
 // any node accepts when the write is answered.
 //
 //	secret.go   secrets: making, ending, checking
 //	read.go     people as the directory sees them
 //	write.go    the one way to write
+//	record.go   what a write has changed, in its run
 //	make.go     POST
 //	change.go   PUT, PATCH, DELETE
-//	record.go   what the protocol has of refused requests
+//	refused.go  what the protocol has of refused requests
 //
 // Errors are those of doorward, and *scim.Error for what RFC 7644 names.
 package directory

@@ -2,7 +2,6 @@ package directory
 
 import (
 	"context"
-	"encoding/json"
 	"maps"
 	"net/http"
 	"slices"
@@ -143,6 +142,12 @@ func (d *Directories) DeleteGroup(ctx context.Context, by doorward.Caller, id st
 		if err != nil {
 			return err
 		}
+		was := stateOfGroup(g)
+		for _, m := range w.con.Mappings {
+			if m.GroupID == id {
+				was.Mapped = append(was.Mapped, m.Group)
+			}
+		}
 		mapped, err := w.tx.UnmatchGroup(ctx, w.con.ID, id)
 		if err != nil {
 			return err
@@ -150,7 +155,7 @@ func (d *Directories) DeleteGroup(ctx context.Context, by doorward.Caller, id st
 		if _, err := w.tx.DeleteDirectoryGroup(ctx, id); err != nil {
 			return err
 		}
-		if err := w.groupEffect(doorward.DirectoryRemoved, stateOfGroup(g, were), nil); err != nil || !mapped {
+		if err := w.groupEffect(doorward.DirectoryRemoved, was, nil, nil, were); err != nil || !mapped {
 			return err
 		}
 		return w.mapRoles(were)
@@ -197,12 +202,12 @@ func (w *work) changeGroup(before doorward.DirectoryGroup, to scim.GroupChange) 
 
 // settleGroup records what has changed, and gives the roles that follow.
 func (w *work) settleGroup(before, after doorward.DirectoryGroup, in, out []string) (Group, error) {
-	kind, was := doorward.DirectoryChanged, stateOfGroup(before, out)
+	kind, was := doorward.DirectoryChanged, stateOfGroup(before)
 	if before.ChangedAt.IsZero() {
 		kind, was = doorward.DirectoryMade, nil
 	}
 	if before != after {
-		if err := w.groupEffect(kind, was, stateOfGroup(after, in)); err != nil {
+		if err := w.groupEffect(kind, was, stateOfGroup(after), in, out); err != nil {
 			return Group{}, err
 		}
 	}
@@ -308,34 +313,8 @@ func orTaken(err error) error {
 	return &scim.Error{Status: http.StatusConflict, Type: scim.Uniqueness, Detail: "Another group has this displayName or externalId."}
 }
 
-// groupState is what an effect keeps of a group: its names, and the members who left it (before) or came (after).
-type groupState struct {
-	ID          string   `json:"id"`
-	DisplayName string   `json:"displayName"`
-	ExternalID  string   `json:"externalId,omitempty"`
-	Members     []string `json:"members,omitempty"`
-}
-
-func stateOfGroup(g doorward.DirectoryGroup, members []string) *groupState {
-	return &groupState{g.ID, g.DisplayName, g.ExternalID, members}
-}
-
-func (w *work) groupEffect(kind doorward.DirectoryEffectKind, before, after *groupState) error {
-	e := doorward.DirectoryEffect{ID: doorward.NewID(""), ConnectionID: w.con.ID, TenantID: w.con.TenantID, Kind: kind}
-	for _, side := range []struct {
-		state *groupState
-		into  *string
-	}{{before, &e.Before}, {after, &e.After}} {
-		if side.state == nil {
-			continue
-		}
-		text, err := json.Marshal(side.state)
-		if err != nil {
-			return err
-		}
-		*side.into, e.SubjectID = string(text), side.state.ID
-	}
-	return w.tx.InsertDirectoryEffect(w.ctx, e)
+func stateOfGroup(g doorward.DirectoryGroup) *doorward.DirectoryGroupState {
+	return &doorward.DirectoryGroupState{ID: g.ID, DisplayName: g.DisplayName, ExternalID: g.ExternalID}
 }
 
 // groupsOf fills in the groups that people are in.

@@ -1,7 +1,6 @@
 package directory_test
 
 import (
-	"encoding/json"
 	"errors"
 	"fmt"
 	"slices"
@@ -372,13 +371,14 @@ func TestEffectsOfGroups(t *testing.T) {
 		ann, ben := f.person("ann"), f.person("ben")
 		g := f.group(scim.Group{DisplayName: "G", Members: []string{ann}})
 		f.NoError(f.patch(0, g, member("remove", ann)+", "+member("add", ben)))
-		all, err := f.DB.Read().DirectoryEffects(f.Context(), f.con, time.Time{}, f.DB.Now(), 100)
+		runs, err := f.Node(0).DirectoryRuns.List(f.Context(), f.owner.Caller, f.con, doorward.Window{Limit: 9})
 		f.NoError(err)
-		last := all[len(all)-1]
-		var before, after struct{ Members []string }
-		f.NoError(json.Unmarshal([]byte(last.Before), &before))
-		f.NoError(json.Unmarshal([]byte(last.After), &after))
-		if last.SubjectID != g || !slices.Equal(before.Members, []string{ann}) || !slices.Equal(after.Members, []string{ben}) {
+		if len(runs.Items) != 1 || runs.Items[0].Made != 2 || runs.Items[0].Changed != 2 || !runs.Items[0].IsOpen {
+			t.Fatalf("the runs are %+v", runs.Items)
+		}
+		all, err := f.Node(0).DirectoryRuns.Effects(f.Context(), f.owner.Caller, f.con, runs.Items[0].ID, doorward.Window{Limit: 9, Sort: "-at"})
+		f.NoError(err)
+		if last := all.Items[0]; last.SubjectID != g || !slices.Equal(last.Joined, []string{ben}) || !slices.Equal(last.Gone, []string{ann}) {
 			t.Errorf("the last effect is %+v", last)
 		}
 	})

@@ -1,100 +1,180 @@
 package directory
 
 import (
+	"cmp"
 	"context"
+	"encoding/json"
+	"errors"
+	"slices"
+	"time"
 
 	"github.com/doorward/doorward"
-	"github.com/doorward/doorward/internal/mailaddr"
+	"github.com/doorward/doorward/app/access"
+	"github.com/doorward/doorward/store"
 )
 
-// The checks of this package in protocols, beside the scimTypes of internal/scim.
-const (
-	CheckSecret    = "secret"     // the secret has ended, or rests
-	CheckDraft     = "draft"      // the connection is one
-	CheckTenant    = "tenant"     // the tenant is frozen, or closing
-	CheckUnknown   = "unknown"    // nobody has the id, or there is no such path
-	CheckLastOwner = "last_owner" // the last OWNER, or the last one with a way back
-	CheckRefused   = "refused"    // by a quota, a policy, or the form of the request
-	CheckSuspended = "suspended"  // a reason of somebody else holds
-	CheckMembers   = "groups"     // somebody was removed from a group who isn't in it
-)
-
-// What to do about them. The console has a sentence for each.
-const (
-	AdviceSecret    = "scim_secret"     // enter the secret that takes its place
-	AdviceDisabled  = "scim_disabled"   // enable the connection
-	AdviceDraft     = "scim_draft"      // enable the connection, which only reads until then
-	AdviceTenant    = "scim_tenant"     // the tenant is frozen or closing
-	AdviceUnknown   = "scim_unknown"    // assign the person or group again, so that it is made
-	AdviceUnique    = "scim_uniqueness" // somebody else has the name
-	AdviceOwner     = "scim_owner"      // make somebody else OWNER first
-	AdviceFilter    = "scim_filter"     // filters that are understood
-	AdviceSyntax    = "scim_syntax"     // the form of the request
-	AdviceTarget    = "scim_target"     // the path, or what it selects
-	AdviceValue     = "scim_value"      // look at the attribute mapping
-	AdviceMutable   = "scim_mutability" // don't send this attribute
-	AdviceSize      = "scim_size"       // send less at once
-	AdviceQuota     = "scim_quota"      // more people than the tenant may have
-	AdviceReinstate = "reinstate"       // as for sign-ins
-	AdviceMembers   = "scim_members"    // nothing to do
-	AdviceDomain    = "scim_domain"     // prove the domain, or let the connection invite
-	AdviceAllowed   = "scim_allowed"    // the tenant's settings don't allow the domain
-	AdviceAddress   = "scim_address"    // map the e-mail address to userName
-	AdviceMember    = "scim_member"     // provision the person before the group
-	AdviceOwn       = "scim_own"        // the person's own account
-)
-
-// Advices are all of them, but AdviceReinstate, which sign-ins have, too.
-var Advices = []string{
-	AdviceSecret, AdviceDisabled, AdviceDraft, AdviceTenant, AdviceUnknown, AdviceUnique, AdviceOwner, AdviceFilter, AdviceSyntax, AdviceTarget,
-	AdviceValue, AdviceMutable, AdviceSize, AdviceQuota, AdviceMembers, AdviceDomain, AdviceAllowed, AdviceAddress, AdviceMember, AdviceOwn,
-}
-
-// RefusedSecret is the refusal of a secret that is known: it has ended, or its connection is disabled.
-type RefusedSecret struct {
-	ConnectionID string
-	Hint         string // of the secret
-	HasEnded     bool   // else it rests
-}
-
-// Error returns what has happened.
-func (r *RefusedSecret) Error() string {
-	if r.HasEnded {
-		return "directory: the secret …" + r.Hint + " has ended"
+// State returns what the database says of the person with the id, as the connection's directory knows it; nil: they are no
+// User. withPlaces: also the places in groups of the tenant's directories, and what other directories say. Errors:
+// unavailable.
+func State(ctx context.Context, read store.Reader, c doorward.Connection, id string, withPlaces bool) (*doorward.DirectoryPerson, error) {
+	e, err := find(ctx, read, asDirectory(c), id)
+	if errors.Is(err, store.ErrNone) {
+		return nil, nil
 	}
-	return "directory: the secret …" + r.Hint + " rests, since its connection is disabled"
-}
-
-// Unwrap returns unauthenticated: the answer doesn't say which of both it is.
-func (r *RefusedSecret) Unwrap() error { return doorward.Fail(doorward.CodeUnauthenticated, "") }
-
-// Record adds what was refused, or was odd, to the protocol of the caller's connection. The entry names by its UserID a
-// User as the directory knows it, and by its Subject a userName, if it has one. Nothing depends on whether that succeeds.
-func (d *Directories) Record(ctx context.Context, by doorward.Caller, a doorward.Attempt) {
-	if a.ConnectionID == "" {
-		a.ConnectionID = by.ConnectionID
-	}
-	if address, err := mailaddr.Parse(a.Subject); err == nil {
-		a.Address = address
-	}
-	if a.UserID != "" {
-		a.UserID = d.accountOf(ctx, by, a.UserID)
-	}
-	a.RequestIDs = []string{by.RequestID}
-	d.providers.RecordDirectory(ctx, a)
-}
-
-// accountOf returns the id of the account that the User has; empty: none, or it can't be read now.
-func (d *Directories) accountOf(ctx context.Context, by doorward.Caller, id string) string {
-	e, err := find(ctx, d.db.Read(), by, id)
 	if err != nil {
-		return ""
+		return nil, err
 	}
-	return e.Member.ID
+	s := &doorward.DirectoryPerson{
+		UserID: e.Member.ID, Address: cmp.Or(e.Member.Email, e.Said.Address), Name: e.Member.Name, Role: e.Member.Role,
+		SuspendedBy: e.Member.Suspensions(), Said: e.Said,
+	}
+	if !e.IsMember {
+		if withPlaces {
+			s.Places, err = read.PlacesHeldIn(ctx, c.TenantID, id)
+		}
+		return s, err
+	}
+	s.Since = e.Member.CreatedAt
+	s.Floor, err = read.RoleFloor(ctx, c.TenantID, e.Member.ID)
+	if err == nil && withPlaces {
+		err = addPlaces(ctx, read, c, s)
+	}
+	return s, err
 }
 
-// WriteFaults writes what this node has counted of refused requests, as provider.Client.WriteDirectoryFaults. It returns
-// nil.
-func (d *Directories) WriteFaults(ctx context.Context) error {
-	return d.providers.WriteDirectoryFaults(ctx)
+func addPlaces(ctx context.Context, read store.Reader, c doorward.Connection, s *doorward.DirectoryPerson) error {
+	all, err := read.DirectoryAliasesOf(ctx, c.TenantID, s.UserID)
+	if err != nil {
+		return err
+	}
+	s.Others = slices.DeleteFunc(all, func(d doorward.DirectoryUser) bool { return d.ConnectionID == c.ID })
+	s.Places, err = read.PlacesHeldIn(ctx, c.TenantID, s.UserID)
+	return err
+}
+
+// asDirectory is what find needs of a caller.
+func asDirectory(c doorward.Connection) doorward.Caller {
+	return doorward.Caller{Principal: doorward.Principal{ConnectionID: c.ID, TenantID: c.TenantID}}
+}
+
+func (w *work) state(id string) (*doorward.DirectoryPerson, error) {
+	return State(w.ctx, w.tx.Reader, w.con, id, w.places)
+}
+
+// effect records the difference of two states of a person, unless there is none.
+func (w *work) effect(id string, before, after *doorward.DirectoryPerson) error {
+	if before == nil && after == nil {
+		return nil
+	}
+	e := doorward.DirectoryEffect{Kind: w.kindOf(before, after), SubjectID: id}
+	if before != nil {
+		e.UserID = before.UserID
+	}
+	if after != nil {
+		e.UserID = cmp.Or(after.UserID, e.UserID)
+	}
+	e, err := withStates(e, before, after)
+	if err == nil && e.Before != e.After {
+		_, err = w.run.insert(e)
+	}
+	return err
+}
+
+func (w *work) kindOf(before, after *doorward.DirectoryPerson) doorward.DirectoryEffectKind {
+	isOff := func(s *doorward.DirectoryPerson) bool {
+		return slices.Contains(s.SuspendedBy, w.con.ID) || s.UserID == "" && !s.Said.Active
+	}
+	switch {
+	case before == nil:
+		return doorward.DirectoryMade
+	case after == nil:
+		return doorward.DirectoryRemoved
+	case !isOff(before) && isOff(after):
+		return doorward.DirectorySuspended
+	case isOff(before) && !isOff(after):
+		return doorward.DirectoryResumed
+	}
+	return doorward.DirectoryChanged
+}
+
+// groupEffect records a change of a group, and who has joined or left it.
+func (w *work) groupEffect(kind doorward.DirectoryEffectKind, before, after *doorward.DirectoryGroupState, in, out []string) error {
+	e, err := withStates(doorward.DirectoryEffect{Kind: kind, SubjectID: cmp.Or(after, before).ID}, before, after)
+	if err == nil {
+		e, err = w.run.insert(e)
+	}
+	if err == nil {
+		err = w.tx.InsertDirectoryMoves(w.ctx, e, true, in)
+	}
+	if err == nil {
+		err = w.tx.InsertDirectoryMoves(w.ctx, e, false, out)
+	}
+	return err
+}
+
+// recorder records the effects of one write in the run that it belongs to.
+type recorder struct {
+	ctx context.Context
+	tx  *access.Tx
+	con doorward.Connection
+	run *doorward.DirectoryRun // nil: there was no effect yet
+}
+
+// withStates returns the effect with both states as JSON; nil: none.
+func withStates[T any](e doorward.DirectoryEffect, before, after *T) (doorward.DirectoryEffect, error) {
+	for _, side := range []struct {
+		state *T
+		into  *string
+	}{{before, &e.Before}, {after, &e.After}} {
+		if side.state == nil {
+			continue
+		}
+		text, err := json.Marshal(side.state)
+		if err != nil {
+			return e, err
+		}
+		*side.into = string(text)
+	}
+	return e, nil
+}
+
+func (r *recorder) insert(e doorward.DirectoryEffect) (doorward.DirectoryEffect, error) {
+	if r.run == nil {
+		if err := r.open(); err != nil {
+			return e, err
+		}
+	}
+	e.ID, e.RunID, e.ConnectionID, e.TenantID = doorward.NewID(""), r.run.ID, r.con.ID, r.con.TenantID
+	r.run.Count(e)
+	return e, r.tx.InsertDirectoryEffect(r.ctx, e)
+}
+
+// open finds the run that goes on, or begins one.
+func (r *recorder) open() error {
+	last, err := r.tx.LastDirectoryRun(r.ctx, r.con.ID)
+	if err == nil && last.IsOpen(r.tx.Now) {
+		r.run = &last
+		return nil
+	}
+	if err != nil && !errors.Is(err, store.ErrNone) {
+		return err
+	}
+	r.run = &doorward.DirectoryRun{ID: doorward.NewID(doorward.PrefixRun), ConnectionID: r.con.ID, TenantID: r.con.TenantID, From: r.tx.Now}
+	return r.tx.InsertDirectoryRun(r.ctx, *r.run)
+}
+
+// close writes the numbers of the run.
+func (r *recorder) close() error {
+	if r.run == nil {
+		return nil
+	}
+	r.run.Last = later(r.run.Last, r.tx.Now)
+	return r.tx.UpdateDirectoryRun(r.ctx, *r.run)
+}
+
+func later(a, b time.Time) time.Time {
+	if a.After(b) {
+		return a
+	}
+	return b
 }

@@ -10,9 +10,6 @@ import (
 	"github.com/doorward/doorward/store"
 )
 
-// effectsKept is how long it is kept what directories have changed.
-const effectsKept = 30 * day
-
 // noticesBefore are the times before the end of a secret at which OWNERs are told, the last first: its
 // notice makes the earlier ones undue.
 var noticesBefore = []struct {
@@ -20,12 +17,17 @@ var noticesBefore = []struct {
 	within time.Duration
 }{{3, day}, {2, 7 * day}, {1, 30 * day}}
 
-// Sweep tells OWNERs of secrets that end soon, and deletes old effects. Several nodes may sweep at the same time. Errors:
+// Sweep tells OWNERs of secrets that end soon, and deletes old runs with their effects. Several nodes may sweep at the same time. Errors:
 // unavailable.
 func (d *Directories) Sweep(ctx context.Context) error {
-	errs := []error{d.writer.InBatches(ctx, func(tx *store.Tx, limit int) (int64, error) {
-		return tx.DeleteOldDirectoryEffects(ctx, tx.Now.Add(-effectsKept), limit)
-	})}
+	errs := []error{
+		d.writer.InBatches(ctx, func(tx *store.Tx, limit int) (int64, error) {
+			return tx.DeleteOldDirectoryRuns(ctx, tx.Now.Add(-doorward.DirectoryRunsKept), limit)
+		}),
+		d.writer.InBatches(ctx, func(tx *store.Tx, limit int) (int64, error) { // of runs that are gone
+			return tx.DeleteOldDirectoryEffects(ctx, tx.Now.Add(-doorward.DirectoryRunsKept-doorward.DirectoryRunMax), limit)
+		}),
+	}
 	for _, notice := range noticesBefore {
 		errs = append(errs, access.EachDue(func(s store.ExpiringSecret) string { return s.ID }, func(limit int) ([]store.ExpiringSecret, error) {
 			now := d.db.Now()

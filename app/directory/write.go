@@ -1,9 +1,7 @@
 package directory
 
 import (
-	"cmp"
 	"context"
-	"encoding/json"
 	"errors"
 	"slices"
 
@@ -22,7 +20,9 @@ type work struct {
 	d      *Directories
 	con    doorward.Connection
 	tenant doorward.Tenant
-	absent int // members to be removed from a group who weren't in it
+	absent int  // members to be removed from a group who weren't in it
+	places bool // effects keep places in groups, of people who are about to be removed
+	run    *recorder
 }
 
 // write runs do in a transaction, under the lock on the tenant: two writes of directories, on any nodes, come one after the
@@ -44,40 +44,16 @@ func (d *Directories) write(ctx context.Context, by doorward.Caller, action door
 		if err != nil {
 			return err
 		}
-		return do(&w)
+		w.run = &recorder{ctx: ctx, tx: tx, con: w.con}
+		if err := do(&w); err != nil {
+			return err
+		}
+		return w.run.close()
 	})
 	if errors.Is(err, store.ErrTaken) {
 		err = conflict("Another account has this address.")
 	}
 	return notFound(err)
-}
-
-// state is what an effect of a write keeps of a person, before and after it: what the undo of a run brings back, and what
-// shows whether somebody else has changed it since.
-type state struct {
-	UserID      string                 `json:"userId,omitempty"`
-	Address     string                 `json:"address"`
-	Name        string                 `json:"name,omitempty"`
-	Role        doorward.Role          `json:"role,omitempty"`
-	Floor       doorward.Role          `json:"floor,omitempty"`
-	SuspendedBy []string               `json:"suspendedBy,omitempty"`
-	Said        doorward.DirectoryUser `json:"said,omitzero"`
-}
-
-// state returns what the database says of the person with the id now; nil: they are no User.
-func (w *work) state(id string) (*state, error) {
-	e, err := find(w.ctx, w.tx.Reader, w.tx.By, id)
-	if errors.Is(err, store.ErrNone) {
-		return nil, nil
-	}
-	if err != nil {
-		return nil, err
-	}
-	s := &state{UserID: e.Member.ID, Address: cmp.Or(e.Member.Email, e.Said.Address), Name: e.Member.Name, Role: e.Member.Role, SuspendedBy: e.Member.Suspensions(), Said: e.Said}
-	if e.IsMember {
-		s.Floor, err = w.tx.RoleFloor(w.ctx, w.con.TenantID, e.Member.ID)
-	}
-	return s, err
 }
 
 // on runs change, which changes the person with the id, and records what it has changed. Each write to a person goes through
@@ -95,48 +71,6 @@ func (w *work) on(id string, change func() error) error {
 		return err
 	}
 	return w.effect(id, before, after)
-}
-
-// effect records the difference of two states, unless there is none.
-func (w *work) effect(id string, before, after *state) error {
-	if before == nil && after == nil {
-		return nil
-	}
-	was, err := json.Marshal(before)
-	if err != nil {
-		return err
-	}
-	is, err := json.Marshal(after)
-	if err != nil || string(was) == string(is) {
-		return err
-	}
-	e := doorward.DirectoryEffect{
-		ID: doorward.NewID(""), ConnectionID: w.con.ID, TenantID: w.con.TenantID, Kind: w.kindOf(before, after), SubjectID: id,
-	}
-	if before != nil {
-		e.Before, e.UserID = string(was), before.UserID
-	}
-	if after != nil {
-		e.After, e.UserID = string(is), cmp.Or(after.UserID, e.UserID)
-	}
-	return w.tx.InsertDirectoryEffect(w.ctx, e)
-}
-
-func (w *work) kindOf(before, after *state) doorward.DirectoryEffectKind {
-	isOff := func(s *state) bool {
-		return slices.Contains(s.SuspendedBy, w.con.ID) || s.UserID == "" && !s.Said.Active
-	}
-	switch {
-	case before == nil:
-		return doorward.DirectoryMade
-	case after == nil:
-		return doorward.DirectoryRemoved
-	case !isOff(before) && isOff(after):
-		return doorward.DirectorySuspended
-	case isOff(before) && !isOff(after):
-		return doorward.DirectoryResumed
-	}
-	return doorward.DirectoryChanged
 }
 
 // person is the object of an event about a member.

@@ -26,7 +26,7 @@ var impersonalTables = []string{
 	"api_key_secrets", "audit_chains", "backups", "change_position", "domains", "erasures", "feed", "feed_chains", "feed_state", "feed_trims", "goose_db_version", "logos", "maintenance", "master_keys", "models", "nodes",
 	"oldest_binary", "operator_keys", "policy_observations", "queue_pauses", "roles", "service_keys", "shared_clock", "shared_secrets", "turns", "factor_totals", "signing_keys", "sqlite_sequence", "sso_policies", "tenants",
 	"webhook_deliveries", "webhooks", // ids of events, and what an endpoint has answered in its own words
-	"connections", "connection_parameters", "connection_mappings", "connection_secrets", "connection_keys", "scim_secrets", "directory_groups", "used_states", "ended_sign_ins", "sso_policies",
+	"connections", "connection_parameters", "connection_mappings", "connection_secrets", "connection_keys", "scim_secrets", "directory_groups", "directory_runs", "used_states", "ended_sign_ins", "sso_policies",
 	"connection_tests", // for a day, what a provider has said of who tests
 	"removed_members",  // hashes
 	"factor_demands",   // for seconds, the id of the member who was notified last
@@ -51,7 +51,18 @@ func describe(ctx context.Context, tx *store.Tx, c doorward.Connection, p apptes
 	if err := tx.InsertDirectoryUser(ctx, said); err != nil {
 		return err
 	}
-	return tx.InsertDirectoryEffect(ctx, doorward.DirectoryEffect{ID: "1", ConnectionID: c.ID, TenantID: c.TenantID, Kind: doorward.DirectoryMade, SubjectID: said.ID, UserID: p.User.ID, After: said.Attributes})
+	if err := tx.InsertDirectoryRun(ctx, doorward.DirectoryRun{ID: "run_1", ConnectionID: c.ID, TenantID: c.TenantID}); err != nil {
+		return err
+	}
+	made := doorward.DirectoryEffect{ID: "1", RunID: "run_1", ConnectionID: c.ID, TenantID: c.TenantID, Kind: doorward.DirectoryMade, SubjectID: said.ID, UserID: p.User.ID, After: said.Attributes}
+	if err := tx.InsertDirectoryEffect(ctx, made); err != nil {
+		return err
+	}
+	group := doorward.DirectoryEffect{ID: "2", RunID: "run_1", ConnectionID: c.ID, TenantID: c.TenantID, Kind: doorward.DirectoryChanged, SubjectID: "grp_1"}
+	if err := tx.InsertDirectoryEffect(ctx, group); err != nil {
+		return err
+	}
+	return tx.InsertDirectoryMoves(ctx, group, true, []string{said.ID, p.User.ID})
 }
 
 // populate leaves rows in every table about one person: the only OWNER of one tenant, a member
@@ -221,6 +232,7 @@ var exported = map[string]string{
 var notExported = map[string]string{
 	"attempts": "passwords that are being tried", "throttles": "counters of attempts", "changes": "ids of what changed in the last minutes",
 	"idempotency": "answers that only their request opens", "inbox": "events that are recorded within a minute", "link_tokens": "hashes",
+	"directory_moves":     "who has joined or left groups, as directory_effects",
 	"directory_effects":   "what directories of tenants have changed, for 30 days, so that it can be taken back",
 	"connection_attempts": "what administrators of a tenant see of attempts at its provider, for 30 days",
 	"policies":            "texts of tenants, with the id of who wrote them",

@@ -102,13 +102,7 @@ func directoryUsers(f *fixture) {
 		f.wantNone(f.Read().DirectoryMemberAddressed(ctx, none[0], none[1], none[2]))
 	}
 
-	e := doorward.DirectoryEffect{ID: "1", ConnectionID: con.ID, TenantID: acme.ID, At: f.clock.read(), Kind: doorward.DirectoryMade, SubjectID: said.ID, UserID: ann.ID, After: "{}"}
-	f.write(func(tx *store.Tx) { noError(f, tx.InsertDirectoryEffect(ctx, e)) })
-	equal(f, f.value(f.Read().DirectoryEffects(ctx, con.ID, e.At, e.At, 9)), []doorward.DirectoryEffect{e})
 	f.write(func(tx *store.Tx) {
-		equal(f, f.value(tx.DeleteOldDirectoryEffects(ctx, e.At, 9)), int64(0))
-		noError(f, tx.DeleteDirectoryEffectsOf(ctx, ann.ID))
-		equal(f, f.value(tx.DeleteOldDirectoryEffects(ctx, e.At.Add(time.Hour), 9)), int64(0))
 		f.wantChange(tx.DeleteDirectoryUser(ctx, con.ID, said.ID))
 		f.wantNoChange(tx.DeleteDirectoryUser(ctx, con.ID, said.ID))
 	})

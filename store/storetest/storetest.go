@@ -94,6 +94,8 @@ var cases = []struct {
 	{"set-up links", setupLinks},
 	{"secrets of directories", scimSecrets},
 	{"people of directories", directoryUsers},
+	{"runs of directories", directoryRuns},
+	{"places in groups", placesHeld},
 	{"people who were removed", removedMembers},
 	{"roles given by hand", rolesByHand},
 	{"changes", changes},

@@ -22,7 +22,7 @@ type api struct{ app *app.App }
 // Routes returns the routes of the API over the features of a.
 func Routes(a *app.App) []front.Route {
 	h := &api{a}
-	routes := slices.Concat(h.signInRoutes(), h.signOnRoutes(), h.signOffRoutes(), h.adminRoutes(), h.memberRoutes(), h.webhookRoutes(), h.ssoPolicyRoutes(), h.domainRoutes(), h.connectionRoutes(), h.setupLinkRoutes())
+	routes := slices.Concat(h.signInRoutes(), h.signOnRoutes(), h.signOffRoutes(), h.adminRoutes(), h.memberRoutes(), h.webhookRoutes(), h.ssoPolicyRoutes(), h.domainRoutes(), h.connectionRoutes(), h.directoryRunRoutes(), h.setupLinkRoutes())
 	for i, r := range routes {
 		if managesSignOn(r.Path) {
 			r = r.StrictQuery()

@@ -22,11 +22,12 @@ type directoryView struct {
 	URL           string           `json:"url" format:"uri" example:"https://accounts.example.com/scim/v2" doc:"Where the directory writes people (SCIM 2.0)"`
 	Secrets       []scimSecretView `json:"secrets" doc:"The newest first, without the secrets"`
 	Outside       doorward.Outside `json:"outside" enum:"invite,refuse" doc:"What becomes of addresses outside of the tenant's proved domains"`
+	LastRunAt     *time.Time       `json:"lastRunAt,omitempty" doc:"When the directory last changed something; absent if it was more than 30 days ago, or never"`
 	EmptyByRemove bool             `json:"emptyByRemove" doc:"Whether the removal of members that names none empties a group"`
 }
 
 func viewDirectory(s connection.Shown) directoryView {
-	v := directoryView{Secrets: []scimSecretView{}, Outside: s.Outside, EmptyByRemove: s.EmptyByRemove}
+	v := directoryView{Secrets: []scimSecretView{}, Outside: s.Outside, EmptyByRemove: s.EmptyByRemove, LastRunAt: s.LastRunAt}
 	for _, one := range s.SCIM {
 		v.Secrets = append(v.Secrets, scimSecretView{one.ID, one.Hint, one.CreatedAt, one.ExpiresAt, one.LastUsedAt})
 	}

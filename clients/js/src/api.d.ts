@@ -1707,6 +1707,46 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/api/v2/sso/connections/{id}/runs": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * List what a connection's directory has done
+         * @description The latest first. The changes that the directory has made without a pause of 10 minutes are a run, which ends after a day in any case. Runs are kept for 30 days.
+         */
+        get: operations["listDirectoryRuns"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v2/sso/connections/{id}/runs/{runId}": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * Show what a connection's directory has done in a run
+         * @description With its effects on people and groups, the oldest first.
+         */
+        get: operations["getDirectoryRun"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/api/v2/sso/connections/{id}/scim-secrets": {
         parameters: {
             query?: never;
@@ -3267,6 +3307,11 @@ export interface components {
             /** @description Whether the removal of members that names none empties a group */
             emptyByRemove: boolean;
             /**
+             * Format: date-time
+             * @description When the directory last changed something; absent if it was more than 30 days ago, or never
+             */
+            lastRunAt?: string;
+            /**
              * @description What becomes of addresses outside of the tenant's proved domains
              * @enum {string}
              */
@@ -3280,6 +3325,37 @@ export interface components {
              */
             url: string;
         };
+        DirectoryEffect: {
+            /**
+             * @description The person's id in this API; absent for groups, and for people who are only invited
+             * @example usr_5tqm7x3yh4n6rj7wd2c5tpae7k
+             */
+            account?: string;
+            /** @description Absent if it is gone */
+            after?: components["schemas"]["DirectoryState"];
+            /** Format: date-time */
+            at: string;
+            /** @description Absent if it was not there before */
+            before?: components["schemas"]["DirectoryState"];
+            /** @example 7dk5m2x3yh4n6rj7wd2c5tpae7 */
+            id: string;
+            /** @description Who has come into the group */
+            joined?: components["schemas"]["DirectoryMoves"];
+            /** @enum {string} */
+            kind: "made" | "changed" | "suspended" | "resumed" | "removed";
+            /** @description Who has left the group */
+            left?: components["schemas"]["DirectoryMoves"];
+            /**
+             * @description The User or Group, by the id that the directory knows
+             * @example usr_5tqm7x3yh4n6rj7wd2c5tpae7k
+             */
+            subject: string;
+            /**
+             * @description What the undo has made of it: done, or why it has left things as they are. Absent without an undo, and while it has not come to this
+             * @example done
+             */
+            undone?: string;
+        };
         DirectoryInput: {
             /** @description Whether the removal of members that names none empties a group; false if absent */
             emptyByRemove?: boolean;
@@ -3289,6 +3365,149 @@ export interface components {
              * @enum {string}
              */
             outside?: "invite" | "refuse";
+        };
+        DirectoryMoves: {
+            /** Format: int64 */
+            total: number;
+            /** @description Ids that the directory knows: 100 at most */
+            users: string[];
+        };
+        DirectoryRun: {
+            /**
+             * Format: int64
+             * @description Changes of other kinds, those of groups included
+             */
+            changed: number;
+            /**
+             * Format: date-time
+             * @example 2026-03-02T09:30:00Z
+             */
+            from: string;
+            /** @example run_5tqm7x3yh4n6rj7wd2c5tpae7k */
+            id: string;
+            /**
+             * Format: int64
+             * @description People who were made members, or invited
+             * @example 12
+             */
+            made: number;
+            /** Format: int64 */
+            removed: number;
+            /** Format: int64 */
+            suspended: number;
+            /**
+             * Format: date-time
+             * @description When it changed something last; absent while the run may still grow
+             * @example 2026-03-02T09:41:12Z
+             */
+            to?: string;
+            /** @description Absent if nobody has asked for it */
+            undo?: components["schemas"]["DirectoryUndo"];
+        };
+        DirectoryRunDetail: {
+            /**
+             * Format: int64
+             * @description Changes of other kinds, those of groups included
+             */
+            changed: number;
+            /**
+             * Format: date-time
+             * @example 2026-03-02T09:30:00Z
+             */
+            from: string;
+            /** @example run_5tqm7x3yh4n6rj7wd2c5tpae7k */
+            id: string;
+            /** @description Its effects */
+            items: components["schemas"]["DirectoryEffect"][];
+            /**
+             * Format: int64
+             * @description People who were made members, or invited
+             * @example 12
+             */
+            made: number;
+            /** @description Send as cursor for the next page; absent at the end */
+            nextCursor?: string;
+            /** Format: int64 */
+            removed: number;
+            /** Format: int64 */
+            suspended: number;
+            /**
+             * Format: date-time
+             * @description When it changed something last; absent while the run may still grow
+             * @example 2026-03-02T09:41:12Z
+             */
+            to?: string;
+            /**
+             * Format: int64
+             * @description Rows of the whole list, as filtered; absent for more than 10,000
+             * @example 305
+             */
+            total?: number;
+            /**
+             * Format: int64
+             * @description In place of total: there are more rows than that
+             * @example 10000
+             */
+            totalAtLeast?: number;
+            /** @description Absent if nobody has asked for it */
+            undo?: components["schemas"]["DirectoryUndo"];
+        };
+        DirectoryRunList: {
+            items: components["schemas"]["DirectoryRun"][];
+            /** @description Send as cursor for the next page; absent at the end */
+            nextCursor?: string;
+            /**
+             * Format: int64
+             * @description Rows of the whole list, as filtered; absent for more than 10,000
+             * @example 305
+             */
+            total?: number;
+            /**
+             * Format: int64
+             * @description In place of total: there are more rows than that
+             * @example 10000
+             */
+            totalAtLeast?: number;
+        };
+        DirectoryState: {
+            /** @example ann@acme.example */
+            address?: string;
+            /** @description Names of the groups that somebody was in who was removed */
+            groups?: string[];
+            /** @description The person has an invitation that was not accepted yet */
+            invited?: boolean;
+            /**
+             * @description Of the person, or of the group
+             * @example Ann Lee
+             */
+            name?: string;
+            /**
+             * @description Absent for people who are only invited
+             * @example USER
+             */
+            role?: string;
+            /**
+             * @example [
+             *       "con_5tqm7x3yh4n6rj7wd2c5tpae7k"
+             *     ]
+             */
+            suspendedBy?: string[];
+        };
+        DirectoryUndo: {
+            /**
+             * Format: int64
+             * @description People and groups that are as they were before the run
+             */
+            done: number;
+            /** @description Whom the undo has left as they are, and why: 100 at most */
+            left: components["schemas"]["UndoLeft"][];
+            /**
+             * Format: int64
+             * @description How many the undo has left as they are
+             */
+            leftTotal: number;
+            /** @enum {string} */
+            state: "running" | "done";
         };
         DiscoverInput: {
             /**
@@ -5616,6 +5835,14 @@ export interface components {
              * @example https://messages.example.com
              */
             audience: string;
+        };
+        UndoLeft: {
+            /** @example grp_5tqm7x3yh4n6rj7wd2c5tpae7k */
+            groupId?: string;
+            /** @description The account; of people who were only invited the id that the directory knows; absent for a group */
+            userId?: string;
+            /** @example changed_since */
+            why: string;
         };
         Unready: {
             /**
@@ -17010,6 +17237,236 @@ export interface operations {
                 };
             };
             /** @description `maintenance`, `unavailable` */
+            503: {
+                headers: {
+                    "Retry-After": components["headers"]["Retry-After"];
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    listDirectoryRuns: {
+        parameters: {
+            query?: {
+                /** @description What the list is sorted by; with - before it in reverse. Names and addresses are compared without regard to case and accents */
+                sort?: "from" | "-from";
+                /** @description Rows at most */
+                limit?: number;
+                /** @description The nextCursor of the previous page */
+                cursor?: string;
+            };
+            header?: never;
+            path: {
+                /** @description Id of the object */
+                id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description OK */
+            200: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["DirectoryRunList"];
+                };
+            };
+            /** @description `invalid_cursor`, `invalid_query` */
+            400: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description `unauthenticated` */
+            401: {
+                headers: {
+                    "WWW-Authenticate": components["headers"]["WWW-Authenticate"];
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description `denied_by_policy`, `forbidden`, `ip_not_allowed`, `tenant_closing`, `tenant_frozen` */
+            403: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description `not_found` */
+            404: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description `validation_failed` */
+            422: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description `rate_limited`, `too_many_attempts` */
+            429: {
+                headers: {
+                    "Retry-After": components["headers"]["Retry-After"];
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description `internal_error` */
+            500: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description `unavailable` */
+            503: {
+                headers: {
+                    "Retry-After": components["headers"]["Retry-After"];
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    getDirectoryRun: {
+        parameters: {
+            query?: {
+                /** @description What the list is sorted by; with - before it in reverse. Names and addresses are compared without regard to case and accents */
+                sort?: "at" | "-at";
+                /** @description Rows at most */
+                limit?: number;
+                /** @description The nextCursor of the previous page */
+                cursor?: string;
+            };
+            header?: never;
+            path: {
+                /** @description Id of the object */
+                id: string;
+                /** @description Id of the object */
+                runId: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description OK */
+            200: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["DirectoryRunDetail"];
+                };
+            };
+            /** @description `invalid_cursor`, `invalid_query` */
+            400: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description `unauthenticated` */
+            401: {
+                headers: {
+                    "WWW-Authenticate": components["headers"]["WWW-Authenticate"];
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description `denied_by_policy`, `forbidden`, `ip_not_allowed`, `tenant_closing`, `tenant_frozen` */
+            403: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description `not_found` */
+            404: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description `validation_failed` */
+            422: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description `rate_limited`, `too_many_attempts` */
+            429: {
+                headers: {
+                    "Retry-After": components["headers"]["Retry-After"];
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description `internal_error` */
+            500: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description `unavailable` */
             503: {
                 headers: {
                     "Retry-After": components["headers"]["Retry-After"];

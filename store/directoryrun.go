@@ -1,0 +1,195 @@
+package store
+
+import (
+	"context"
+	"time"
+
+	"github.com/doorward/doorward"
+)
+
+func runFields(r *doorward.DirectoryRun) []any {
+	return []any{
+		&r.ID, &r.ConnectionID, &r.TenantID, (*storedTime)(&r.From), (*storedTime)(&r.Last), &r.Made, &r.Changed, &r.Suspended, &r.Removed, &r.IsAlarmed,
+		&r.Undo, &r.UndoBy,
+		nullableTime{&r.UndoAt},
+		&r.Undone, &r.Left,
+	}
+}
+
+const (
+	selectRun = `SELECT r.id, r.connection_id, r.tenant_id, r.began_at, r.last_at, r.made, r.changed, r.suspended, r.removed, r.alarmed,
+  r.undo_state, r.undo_by, r.undo_at, r.undone, r.left_as_is FROM directory_runs r `
+
+	sqlDirectoryRun = selectRun + `WHERE r.connection_id = $1 AND r.id = $2`
+	sqlLastRun      = selectRun + `WHERE r.connection_id = $1 ORDER BY r.last_at DESC LIMIT 1`
+	sqlInsertRun    = `INSERT INTO directory_runs (id, connection_id, tenant_id, began_at, last_at) VALUES ($1, $2, $3, $4, $4)`
+	sqlUpdateRun    = `UPDATE directory_runs SET last_at = $2, made = $3, changed = $4, suspended = $5, removed = $6, alarmed = $7 WHERE id = $1`
+	sqlLastRuns     = `SELECT r.connection_id, max(r.last_at) FROM directory_runs r JOIN connections c ON c.id = r.connection_id WHERE c.tenant_id = $1 GROUP BY r.connection_id`
+	sqlDeleteRuns   = `DELETE FROM directory_runs WHERE id IN (SELECT id FROM directory_runs WHERE last_at < $1 ORDER BY last_at LIMIT $2)`
+)
+
+var runPages = newPages(listing[doorward.DirectoryRun]{
+	head: selectRun, count: "FROM directory_runs r ", where: "WHERE r.connection_id = $1\n", args: 1,
+	fields: runFields, id: "r.id", idOf: func(r doorward.DirectoryRun) string { return r.ID },
+	orders:       []order[doorward.DirectoryRun]{{name: "from", column: "r.began_at", number: func(r doorward.DirectoryRun) int64 { return micros(r.From) }}},
+	defaultOrder: "-from",
+})
+
+// DirectoryRunPage returns runs of the connection's directory, usually the latest first. Errors: validation_failed, for an
+// unknown order.
+func (r Reader) DirectoryRunPage(ctx context.Context, connectionID string, w doorward.Window) (doorward.Page[doorward.DirectoryRun], error) {
+	return runPages.read(ctx, r, w, connectionID)
+}
+
+// DirectoryRun returns the run of the connection's directory, or ErrNone.
+func (r Reader) DirectoryRun(ctx context.Context, connectionID, id string) (doorward.DirectoryRun, error) {
+	return one(ctx, r, runFields, sqlDirectoryRun, connectionID, id)
+}
+
+// LastDirectoryRun returns the run of the connection's directory with the latest write, or ErrNone.
+func (r Reader) LastDirectoryRun(ctx context.Context, connectionID string) (doorward.DirectoryRun, error) {
+	return one(ctx, r, runFields, sqlLastRun, connectionID)
+}
+
+// LastDirectoryWrites returns when the directory of each connection of the tenant last changed something, of those that
+// have within the time for which runs are kept.
+func (r Reader) LastDirectoryWrites(ctx context.Context, tenantID string) (map[string]time.Time, error) {
+	type last struct {
+		connectionID string
+		at           time.Time
+	}
+	all, err := list(ctx, r, func(l *last) []any { return []any{&l.connectionID, (*storedTime)(&l.at)} }, sqlLastRuns, tenantID)
+	by := map[string]time.Time{}
+	for _, l := range all {
+		by[l.connectionID] = l.at
+	}
+	return by, err
+}
+
+// InsertDirectoryRun adds a run that begins now. It needs the lock on the tenant.
+func (tx *Tx) InsertDirectoryRun(ctx context.Context, r doorward.DirectoryRun) error {
+	return tx.run(ctx, sqlInsertRun, r.ID, r.ConnectionID, r.TenantID, micros(tx.Now))
+}
+
+// UpdateDirectoryRun writes the numbers of the run, its last write and whether OWNERs were told. It needs the lock on the
+// tenant.
+func (tx *Tx) UpdateDirectoryRun(ctx context.Context, r doorward.DirectoryRun) error {
+	return tx.run(ctx, sqlUpdateRun, r.ID, micros(r.Last), r.Made, r.Changed, r.Suspended, r.Removed, r.IsAlarmed)
+}
+
+// DeleteOldDirectoryRuns deletes at most limit runs whose last write was before an instant, and returns how many.
+func (tx *Tx) DeleteOldDirectoryRuns(ctx context.Context, before time.Time, limit int) (int64, error) {
+	return tx.exec(ctx, sqlDeleteRuns, micros(before), limit)
+}
+
+func effectFields(e *doorward.DirectoryEffect) []any {
+	return []any{&e.ID, &e.RunID, &e.ConnectionID, &e.TenantID, (*storedTime)(&e.At), &e.Kind, &e.SubjectID, &e.UserID, &e.Before, &e.After, &e.Undone}
+}
+
+const (
+	selectEffect = `SELECT e.id, e.run_id, e.connection_id, e.tenant_id, e.at, e.kind, e.subject_id, e.user_id, e.before, e.after, e.undone FROM directory_effects e `
+
+	sqlInsertEffect = `INSERT INTO directory_effects (id, run_id, connection_id, tenant_id, at, kind, subject_id, user_id, before, after)
+VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10)`
+	// The ids of the account $1 as a subject of effects.
+	subjectsOf = `SELECT $1 UNION ALL SELECT d.id FROM directory_users d WHERE d.user_id = $1 UNION ALL SELECT o.subject_id FROM directory_effects o WHERE o.user_id = $1`
+
+	sqlDeleteEffectsOf  = `DELETE FROM directory_effects WHERE subject_id IN (` + subjectsOf + `)`
+	sqlDeleteMovesOf    = `DELETE FROM directory_moves WHERE member_id IN (` + subjectsOf + `)`
+	sqlDeleteOldEffects = `DELETE FROM directory_effects WHERE id IN (SELECT id FROM directory_effects WHERE at < $1 ORDER BY at LIMIT $2)`
+	// People, as members of the tenant, whose access ended. More than 50 needn't be counted.
+	sqlCountEnded = `SELECT count(*) FROM (SELECT DISTINCT e.subject_id FROM directory_effects e
+WHERE e.connection_id = $1 AND e.at > $2 AND e.kind IN ('suspended', 'removed') AND e.user_id <> '' LIMIT 50) x`
+	sqlCountBegun = `SELECT count(*) FROM (SELECT DISTINCT e.subject_id FROM directory_effects e
+WHERE e.connection_id = $1 AND e.at > $2 AND e.kind IN ('made', 'resumed') AND e.user_id <> '') x`
+)
+
+var effectPages = newPages(listing[doorward.DirectoryEffect]{
+	head: selectEffect, count: "FROM directory_effects e ", where: "WHERE e.run_id = $1\n", args: 1,
+	fields: effectFields, id: "e.id", idOf: func(e doorward.DirectoryEffect) string { return e.ID },
+	orders:       []order[doorward.DirectoryEffect]{{name: "at", column: "e.at", number: func(e doorward.DirectoryEffect) int64 { return micros(e.At) }}},
+	defaultOrder: "at",
+})
+
+// DirectoryEffectPage returns effects of the run, usually the oldest first. Errors: validation_failed, for an unknown order.
+func (r Reader) DirectoryEffectPage(ctx context.Context, runID string, w doorward.Window) (doorward.Page[doorward.DirectoryEffect], error) {
+	return effectPages.read(ctx, r, w, runID)
+}
+
+// InsertDirectoryEffect records what a write of a directory has changed, now.
+func (tx *Tx) InsertDirectoryEffect(ctx context.Context, e doorward.DirectoryEffect) error {
+	return tx.run(ctx, sqlInsertEffect, e.ID, e.RunID, e.ConnectionID, e.TenantID, micros(tx.Now), string(e.Kind), e.SubjectID, e.UserID, e.Before, e.After)
+}
+
+// CountEndedByDirectory returns how many members the connection's directory has suspended or removed since an instant; more
+// than 50 count as 50.
+func (r Reader) CountEndedByDirectory(ctx context.Context, connectionID string, since time.Time) (int, error) {
+	return one(ctx, r, countColumn, sqlCountEnded, connectionID, micros(since))
+}
+
+// CountBegunByDirectory returns how many members it has made or resumed since.
+func (r Reader) CountBegunByDirectory(ctx context.Context, connectionID string, since time.Time) (int, error) {
+	return one(ctx, r, countColumn, sqlCountBegun, connectionID, micros(since))
+}
+
+// DeleteDirectoryEffectsOf deletes what is recorded of an account, for its erasure.
+func (tx *Tx) DeleteDirectoryEffectsOf(ctx context.Context, userID string) error {
+	if err := tx.run(ctx, sqlDeleteMovesOf, userID); err != nil {
+		return err
+	}
+	return tx.run(ctx, sqlDeleteEffectsOf, userID)
+}
+
+// DeleteOldDirectoryEffects deletes at most limit effects of before an instant, and returns how many.
+func (tx *Tx) DeleteOldDirectoryEffects(ctx context.Context, before time.Time, limit int) (int64, error) {
+	return tx.exec(ctx, sqlDeleteOldEffects, micros(before), limit)
+}
+
+func moveFields(m *doorward.DirectoryMove) []any {
+	return []any{&m.EffectID, &m.RunID, &m.GroupID, &m.MemberID, (*storedTime)(&m.At), &m.Joined, &m.Undone}
+}
+
+const (
+	selectMove = `SELECT m.effect_id, m.run_id, m.group_id, m.member_id, m.at, m.joined, m.undone FROM directory_moves m `
+
+	sqlInsertMove = `INSERT INTO directory_moves (effect_id, run_id, group_id, member_id, at, joined) VALUES ($1, $2, $3, $4, $5, $6)`
+	sqlMovesOf    = selectMove + `WHERE m.effect_id = $1 AND m.joined = $2 ORDER BY m.member_id LIMIT $3`
+	sqlCountMoves = `SELECT count(*) FROM directory_moves m WHERE m.effect_id = $1 AND m.joined = $2`
+	sqlPlacesHeld = `SELECT g.id, g.display_name, p.member_id FROM directory_places p JOIN directory_groups g ON g.id = p.group_id
+WHERE g.tenant_id = $1 AND p.member_id IN (` + idsOfMember + `) ORDER BY g.created_at, g.id`
+)
+
+// InsertDirectoryMoves records who has joined or left the group by the effect, now.
+func (tx *Tx) InsertDirectoryMoves(ctx context.Context, e doorward.DirectoryEffect, joined bool, memberIDs []string) error {
+	for _, id := range memberIDs {
+		if err := tx.run(ctx, sqlInsertMove, e.ID, e.RunID, e.SubjectID, id, micros(tx.Now), joined); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// DirectoryMoves returns at most limit people who have joined or left a group by the effect, and how many there are.
+func (r Reader) DirectoryMoves(ctx context.Context, effectID string, joined bool, limit int) ([]doorward.DirectoryMove, int, error) {
+	some, err := list(ctx, r, moveFields, sqlMovesOf, effectID, joined, limit)
+	if err != nil || len(some) < limit {
+		return some, len(some), err
+	}
+	n, err := one(ctx, r, countColumn, sqlCountMoves, effectID, joined)
+	return some, n, err
+}
+
+// PlacesHeldIn returns the places of the member in groups of all directories of the tenant.
+func (r Reader) PlacesHeldIn(ctx context.Context, tenantID, userID string) ([]doorward.DirectoryPlace, error) {
+	return list(ctx, r, func(p *doorward.DirectoryPlace) []any { return []any{&p.GroupID, &p.Name, &p.MemberID} }, sqlPlacesHeld, tenantID, userID)
+}
+
+const sqlLeftByUndo = selectEffect + `WHERE e.run_id = $1 AND e.undone NOT IN ('', 'done')
+  AND NOT EXISTS (SELECT 1 FROM directory_effects o WHERE o.subject_id = e.subject_id AND o.run_id = e.run_id AND (o.at, o.id) < (e.at, e.id))
+ORDER BY e.at, e.id LIMIT $2`
+
+// LeftByUndo returns the first effects of the people and groups that the undo of the run has left as they are, at most
+// limit.
+func (r Reader) LeftByUndo(ctx context.Context, runID string, limit int) ([]doorward.DirectoryEffect, error) {
+	return list(ctx, r, effectFields, sqlLeftByUndo, runID, limit)
+}

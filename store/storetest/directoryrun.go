@@ -1,0 +1,93 @@
+package storetest
+
+import (
+	"time"
+
+	"github.com/doorward/doorward"
+	"github.com/doorward/doorward/store"
+)
+
+// run adds a run of the connection's directory that begins now.
+func (f *fixture) run(c doorward.Connection) doorward.DirectoryRun {
+	f.Helper()
+	r := doorward.DirectoryRun{ID: f.id(doorward.PrefixRun), ConnectionID: c.ID, TenantID: c.TenantID, From: f.clock.read(), Last: f.clock.read()}
+	f.write(func(tx *store.Tx) { noError(f, tx.InsertDirectoryRun(f.Context(), r)) })
+	return r
+}
+
+// effect adds an effect on a person or a group in the run, now.
+func (f *fixture) effect(r doorward.DirectoryRun, kind doorward.DirectoryEffectKind, subjectID, userID string) doorward.DirectoryEffect {
+	f.Helper()
+	e := doorward.DirectoryEffect{
+		ID: f.id(""), RunID: r.ID, ConnectionID: r.ConnectionID, TenantID: r.TenantID, At: f.clock.read(), Kind: kind, SubjectID: subjectID, UserID: userID,
+		Before: "{}", After: `{"name": "ß"}`,
+	}
+	f.write(func(tx *store.Tx) { noError(f, tx.InsertDirectoryEffect(f.Context(), e)) })
+	return e
+}
+
+// directoryRuns: runs are listed with their numbers, and effects with who has joined or left a group.
+func directoryRuns(f *fixture) {
+	ctx := f.Context()
+	acme := f.tenant("Acme")
+	con := f.connection(acme, "Okta")
+	f.wantNone(f.Read().LastDirectoryRun(ctx, con.ID))
+	first := f.run(con)
+	f.clock.move(time.Hour)
+	last := f.run(con)
+	f.clock.move(time.Minute)
+	last.Last, last.Made, last.Changed, last.Suspended, last.Removed, last.IsAlarmed = f.clock.read(), 1, 2, 3, 4, true
+	f.write(func(tx *store.Tx) { noError(f, tx.UpdateDirectoryRun(ctx, last)) })
+	equal(f, f.value(f.Read().LastDirectoryRun(ctx, con.ID)), last)
+	equal(f, f.value(f.Read().DirectoryRun(ctx, con.ID, last.ID)), last)
+	f.wantNone(f.Read().DirectoryRun(ctx, "con_none", last.ID))
+	equal(f, f.value(f.Read().DirectoryRunPage(ctx, con.ID, doorward.Window{Limit: 9})).(doorward.Page[doorward.DirectoryRun]).Items, []doorward.DirectoryRun{last, first})
+	equal(f, f.value(f.Read().LastDirectoryWrites(ctx, acme.ID)), map[string]time.Time{con.ID: last.Last})
+
+	off := f.effect(last, doorward.DirectorySuspended, "usr_alias", "usr_ann")
+	f.clock.move(time.Minute)
+	again := f.effect(last, doorward.DirectoryResumed, "usr_alias", "usr_ann")
+	group := f.effect(last, doorward.DirectoryChanged, "grp_1", "")
+	page := f.value(f.Read().DirectoryEffectPage(ctx, last.ID, doorward.Window{Limit: 2})).(doorward.Page[doorward.DirectoryEffect])
+	equal(f, page.Items, []doorward.DirectoryEffect{off, again})
+	equal(f, f.value(f.Read().CountEndedByDirectory(ctx, con.ID, off.At.Add(-1))), 1)
+	equal(f, f.value(f.Read().CountEndedByDirectory(ctx, con.ID, off.At)), 0)
+	equal(f, f.value(f.Read().CountBegunByDirectory(ctx, con.ID, off.At)), 1)
+	f.write(func(tx *store.Tx) {
+		noError(f, tx.InsertDirectoryMoves(ctx, group, true, []string{"usr_alias", "usr_b"}))
+		noError(f, tx.InsertDirectoryMoves(ctx, group, false, []string{"usr_c"}))
+	})
+	moves, total, err := f.Read().DirectoryMoves(ctx, group.ID, true, 1)
+	noError(f, err)
+	equal(f, total, 2)
+	equal(f, moves, []doorward.DirectoryMove{{EffectID: group.ID, RunID: last.ID, GroupID: "grp_1", MemberID: "usr_alias", At: group.At, Joined: true}})
+
+	f.write(func(tx *store.Tx) { noError(f, tx.DeleteDirectoryEffectsOf(ctx, "usr_ann")) })
+	page = f.value(f.Read().DirectoryEffectPage(ctx, last.ID, doorward.Window{Limit: 9})).(doorward.Page[doorward.DirectoryEffect])
+	equal(f, page.Items, []doorward.DirectoryEffect{group})
+	if _, total, err = f.Read().DirectoryMoves(ctx, group.ID, true, 9); total != 1 {
+		f.Errorf("%d moves are left after an erasure, %v", total, err)
+	}
+	f.write(func(tx *store.Tx) {
+		equal(f, f.value(tx.DeleteOldDirectoryEffects(ctx, group.At, 9)), int64(0))
+		equal(f, f.value(tx.DeleteOldDirectoryEffects(ctx, group.At.Add(1000), 9)), int64(1))
+		equal(f, f.value(tx.DeleteOldDirectoryRuns(ctx, last.Last, 9)), int64(1))
+		equal(f, f.value(tx.DeleteOldDirectoryRuns(ctx, last.Last, 9)), int64(0))
+	})
+}
+
+// placesHeld: a member's places in groups of all directories of the tenant.
+func placesHeld(f *fixture) {
+	ctx := f.Context()
+	acme, zeta := f.tenant("Acme"), f.tenant("Zeta")
+	ann := f.member(acme, "ann@acme.example", doorward.RoleUser)
+	for _, t := range []doorward.Tenant{acme, zeta} {
+		con := f.connection(t, "Okta")
+		g := doorward.DirectoryGroup{ID: "grp_" + t.ID, ConnectionID: con.ID, TenantID: t.ID, DisplayName: "Sales", CreatedAt: f.clock.read(), ChangedAt: f.clock.read()}
+		f.write(func(tx *store.Tx) {
+			noError(f, tx.InsertDirectoryGroup(ctx, g))
+			f.value(tx.AddPlaces(ctx, g.ID, []string{ann.ID}))
+		})
+	}
+	equal(f, f.value(f.Read().PlacesHeldIn(ctx, acme.ID, ann.ID)), []doorward.DirectoryPlace{{GroupID: "grp_" + acme.ID, Name: "Sales", MemberID: ann.ID}})
+}

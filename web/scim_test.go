@@ -286,7 +286,7 @@ func TestSCIMProtocol(t *testing.T) {
 		}
 		d.send(t, "PATCH "+connectionsPath+"/"+con, m{"status": "disabled"}, owner).ok(http.StatusOK)
 		d.send(t, "GET "+scimUsers, nil, idp).refused(http.StatusUnauthorized, "")
-		if got := d.protocolOf(t, con, "secret", owner); got["advice"] != "scim_disabled" || !strings.HasPrefix(got["seen"].(string), "GET /Users → 401 the secret …") {
+		if got := d.protocolOf(t, con, "secret", owner); got["advice"] != "scim_disabled" || !strings.HasPrefix(got["seen"].(string), "GET /Users → 401 the secret dwc_") {
 			t.Errorf("a secret that rests is in the protocol as %v", got)
 		}
 	})

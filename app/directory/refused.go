@@ -60,9 +60,9 @@ type RefusedSecret struct {
 // Error returns what has happened.
 func (r *RefusedSecret) Error() string {
 	if r.HasEnded {
-		return "directory: the secret …" + r.Hint + " has ended"
+		return "directory: the secret " + r.Hint + " has ended"
 	}
-	return "directory: the secret …" + r.Hint + " rests, since its connection is disabled"
+	return "directory: the secret " + r.Hint + " rests, since its connection is disabled"
 }
 
 // Unwrap returns unauthenticated: the answer doesn't say which of both it is.

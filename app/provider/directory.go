@@ -2,11 +2,13 @@ package provider
 
 import (
 	"context"
+	"errors"
 	"strings"
 	"sync"
 	"time"
 
 	"github.com/doorward/doorward"
+	"github.com/doorward/doorward/store"
 )
 
 // eachMinute is how many requests of a connection's directory the protocol has one by one, a minute and node. What it
@@ -73,6 +75,23 @@ func (c *Client) RecordDirectory(ctx context.Context, a doorward.Attempt) {
 		a.Count, a.Seen, a.Subject, a.UserID, a.Address = n, "", "", "", ""
 	}
 	c.Record(ctx, a)
+}
+
+// LastOfDirectory returns the newest entry of its directory's requests in the protocol of a connection; one with a Count
+// of 0 if there is none. Errors: not_found. A set-up link sees no addresses.
+func (c *Client) LastOfDirectory(ctx context.Context, by doorward.Caller, id string) (doorward.Attempt, error) {
+	read := c.db.Read()
+	if _, err := Find(ctx, read, by, id); err != nil {
+		return doorward.Attempt{}, err
+	}
+	last, err := read.LastAttempt(ctx, id, doorward.AttemptSCIM)
+	if errors.Is(err, store.ErrNone) {
+		return doorward.Attempt{}, nil
+	}
+	if by.Kind == doorward.BySetupLink {
+		hideAddress(&last)
+	}
+	return last, err
 }
 
 // WriteDirectoryFaults writes the entries for what this node has counted and not written for more than a minute. It

@@ -80,6 +80,8 @@ func TestFormsToEachEffect(t *testing.T) {
 		{"/console/sso/connections/{id}/edit", con + "/edit", url.Values{"name": {"Other"}, "clientId": {"x"}, "clientAuth": {"private_key_jwt"}, "emailFrom": {"email"}}},
 		{"/console/sso/connections/{id}/access", con + "/access", url.Values{"jit": {"domains"}, "jitRole": {"ADMIN"}}},
 		{"/console/sso/connections/{id}/secrets", con + "/secrets", url.Values{"clientSecret": {"x"}}},
+		{"/console/sso/connections/{id}/directory", con + "/directory", url.Values{"outside": {"refuse"}}},
+		{"/console/sso/connections/{id}/scim-secrets", con + "/scim-secrets", url.Values{"days": {"90"}}},
 		{"/console/sso/connections/{id}/setup-link", con + "/setup-link", url.Values{"days": {"7"}}},
 		{"/console/sso/connections/{id}/{act}", con + "/delete", url.Values{}},
 		{"/console/sso/domains", "", url.Values{"domain": {"other.example"}}},

@@ -89,7 +89,7 @@ func ofScim(e *scim.Error) refusal {
 }
 
 func ofSecret(s *directory.RefusedSecret) refusal {
-	r := refusal{http.StatusUnauthorized, "the secret …" + s.Hint, directory.CheckSecret, directory.AdviceDisabled}
+	r := refusal{http.StatusUnauthorized, "the secret " + s.Hint, directory.CheckSecret, directory.AdviceDisabled}
 	if s.HasEnded {
 		r.advice = directory.AdviceSecret
 	}

@@ -126,6 +126,7 @@ const (
 	ConnectionDelete       Action = "connection.delete"
 	ConnectionTry          Action = "connection.test"
 	ConnectionSecretChange Action = "connection.secret"      // a client secret was added or deleted, ends soon, or the provider refuses it
+	DirectoryUndo          Action = "directory.undo"         // a run of a directory is being undone
 	SetupLinkManage        Action = "connection.setup_link"  // a link for the customer's own IT was made or ended
 	SetupLinkBegin         Action = "connection.setup_begin" // a browser has begun by such a link
 	IdentityUnlink         Action = "identity.unlink"
@@ -386,6 +387,7 @@ var allowed = []Verb{
 	{Action: ConnectionDisable, Permission: SSOManage, Proof: ProofAlways, AllowedWhilePaused: true},
 	{Action: ConnectionDelete, Permission: SSOManage, Proof: ProofAlways},
 	{Action: ConnectionTry, Permission: SSOManage, CountsInQuota: true, SetupLink: true},
+	{Action: DirectoryUndo, Permission: SSOManage, Proof: ProofAlways}, // not counted: it brings people back
 	{Action: SetupLinkManage, Permission: SSOManage, Proof: ProofAlways, CountsInQuota: true},
 	{Action: ConnectionSecretChange, Permission: SSOManage, Proof: ProofAlways, SetupLink: true}, // not counted: a secret that ends must not lock people out
 	{Action: IdentityUnlink, Permission: SSOManage, Scope: OfMembership, Proof: ProofAlways, AllowedWhilePaused: true},

@@ -41,6 +41,8 @@ const (
 	CodeNoWayBack            Code = "no_way_back"
 	CodeConnectionNeeded     Code = "connection_needed"
 	CodeDomainNeeded         Code = "domain_needed"
+	CodeAlreadyUndone        Code = "already_undone"
+	CodeUndoOver             Code = "undo_over"
 	CodeNothingToConfirm     Code = "nothing_to_confirm"
 	CodeManagedByDirectory   Code = "managed_by_directory"
 	CodeManagedAccount       Code = "managed_account"
@@ -210,6 +212,8 @@ var problems = []Problem{
 	{CodeNoWayBack, KindConflict, "No way back", "While the tenant demands sign-on, an active OWNER must be able to sign in without it: by a password and a second factor, or by a passkey. Otherwise a fault of the provider would lock everybody out. Set up a second factor or a passkey for an OWNER first; a managed account needs a password of its own before."},
 	{CodeConnectionNeeded, KindConflict, "Connection needed", "Sign-on can be demanded only once a connection of the tenant is active. Test one and make it active first."},
 	{CodeDomainNeeded, KindConflict, "Domain needed", "Sign-on can be demanded only once an active connection has a domain that the tenant has proved. Prove a domain and give it to the connection first."},
+	{CodeAlreadyUndone, KindConflict, "Already undone", "The undo of this run was asked for before. GET the run to see how far it is, and whom it has left as they are."},
+	{CodeUndoOver, KindGone, "Too late to undo", "A run can be undone within 7 days after its last change. Change the people by hand, or let the directory write them again."},
 	{CodeNothingToConfirm, KindConflict, "Nothing to confirm", "No change of the demand for sign-on waits for a confirmation: it was confirmed already, or its time was over and it has returned to what was before. Read the policy again."},
 	{CodeLastOwner, KindConflict, "Last owner", "The tenant would be left without an active OWNER. Make somebody else OWNER first."},
 

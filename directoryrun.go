@@ -1,6 +1,7 @@
 package doorward
 
 import (
+	"fmt"
 	"strings"
 	"time"
 )
@@ -29,8 +30,20 @@ const (
 // are.
 type Undone string
 
-// UndoneDone: the person is as before the run.
-const UndoneDone Undone = "done"
+// The values of Undone that say why; a code of an error that the write has ended with is one, too.
+const (
+	UndoneDone         Undone = "done"           // as before the run
+	UndoneChangedSince Undone = "changed_since"  // somebody else has changed it since the run
+	UndoneErased       Undone = "erased"         // the account was erased since
+	UndoneAddressTaken Undone = "address_taken"  // the directory has since given the name to another User
+	UndoneNameTaken    Undone = "name_taken"     // the directory has since given the group's name to another one
+	UndoneRoleTooHigh  Undone = "role_too_high"  // of rank OWNER, or above what the mappings give now: an OWNER gives it by hand
+	UndoneRoleGone     Undone = "role_gone"      // the tenant has no such role any more
+	UndoneOwner        Undone = "owner"          // an undo suspends no OWNER
+	UndoneJoined       Undone = "joined"         // has become a member by a proved domain in the run, and stays one
+	UndoneFrozen       Undone = "tenant_frozen"  // the tenant was frozen meanwhile
+	UndoneClosing      Undone = "tenant_closing" // or was being closed
+)
 
 // DirectoryRun are the writes of a connection's directory without a pause. The numbers count effects on people; one on a
 // group counts as a change.
@@ -64,6 +77,11 @@ func (r *DirectoryRun) Count(e DirectoryEffect) {
 	default:
 		r.Changed++
 	}
+}
+
+// EffectID returns the id of the effect that was counted last. Ids of a run sort in the order of its effects.
+func (r *DirectoryRun) EffectID() string {
+	return fmt.Sprintf("%s.%08d", strings.TrimPrefix(r.ID, PrefixRun), r.Made+r.Changed+r.Suspended+r.Removed)
 }
 
 // DirectoryEffect is what one write of a directory has changed. Before and After are JSON, of a DirectoryPerson or of a

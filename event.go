@@ -118,6 +118,9 @@ const (
 	FieldClientSecret       = "clientSecret"  // of a connection: its last characters
 	FieldEndsAt             = "endsAt"        // of a key, RFC 3339
 	FieldDomain             = "domain"
+	FieldRun                = "run"       // of a directory: its id
+	FieldSuspended          = "suspended" // people whom a run had suspended
+	FieldRemoved            = "removed"   // people whom it had removed
 	FieldSetupLink          = "setupLink" // its id
 	FieldStatus             = "status"
 	FieldAPIKeysRevoked     = "apiKeysRevoked"

@@ -202,7 +202,7 @@ func New(db *store.DB, s Settings) *App {
 		Webhooks:      webhook.New(writer, db, master, s.webhooks(), s.Log),
 		Connections:   connection.New(writer, db, providers, lifetime),
 		Directories:   directories,
-		DirectoryRuns: directoryrun.New(writer, db),
+		DirectoryRuns: directoryrun.New(writer, db, lifetime, owners),
 		SetupLinks:    setuplink.New(writer, db, s.LinkURL),
 		Domains:       domain.New(writer, db, s.DNSServer, s.Log),
 		Inbox:         refusals,
@@ -342,7 +342,7 @@ func (a *App) Run(ctx context.Context) {
 	leaseCtx, endLease := context.WithCancel(context.WithoutCancel(ctx))
 	var leaseRun, work sync.WaitGroup
 	leaseRun.Go(func() { a.Lease.Run(leaseCtx) })
-	for _, run := range []func(context.Context){a.Sessions.Run, a.APIKeys.Run, a.Directories.Run, a.Inbox.Run, a.Access.Decisions().Run, a.Mail.Run, a.Webhooks.Run, a.Connections.Run, a.Domains.Run, a.runNodeSweeps, a.runTurns} {
+	for _, run := range []func(context.Context){a.Sessions.Run, a.APIKeys.Run, a.Directories.Run, a.runUndos, a.Inbox.Run, a.Access.Decisions().Run, a.Mail.Run, a.Webhooks.Run, a.Connections.Run, a.Domains.Run, a.runNodeSweeps, a.runTurns} {
 		work.Go(func() { run(ctx) })
 	}
 	work.Wait()

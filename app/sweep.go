@@ -48,6 +48,7 @@ func (a *App) sweeps() []sweep {
 		{"mails", sweepEvery, a.Mail.Sweep},
 		{"webhooks", sweepEvery, a.Webhooks.Sweep},
 		{"connections", sweepEvery, all(a.Connections.Sweep, a.SetupLinks.Sweep, a.Demands.Sweep, a.SignOff.Sweep, a.Directories.Sweep)},
+		{"directory-undos", sweepEvery, a.DirectoryRuns.Sweep},
 		{"api-keys", sweepEvery, a.APIKeys.Sweep},
 		{"addresses", forgetEvery, a.forgetAddresses},
 		{"changes", sweepEvery, all(a.Lease.Sweep, a.Access.SweepCalls, a.Access.Decisions().Sweep)},
@@ -198,6 +199,11 @@ func (a *App) claimTurn(ctx context.Context, now time.Time, left map[string]time
 		return sweep{}, err
 	}
 	return first, nil
+}
+
+// runUndos goes on with undos of directories' runs that were asked for on this node.
+func (a *App) runUndos(ctx context.Context) {
+	a.DirectoryRuns.Run(ctx, func(err error) { a.warnUnlessEnded(ctx, "directory-undos", err) })
 }
 
 func (a *App) warnUnlessEnded(ctx context.Context, what string, err error) {

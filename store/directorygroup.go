@@ -20,6 +20,7 @@ const (
   AND ($5 = '' OR EXISTS (SELECT 1 FROM directory_places p WHERE p.group_id = g.id AND p.member_id = $5))`
 
 	sqlDirectoryGroup  = selectGroup + `WHERE g.connection_id = $1 AND g.id = $2`
+	sqlGroupOfTenant   = selectGroup + `WHERE g.tenant_id = $1 AND g.id = $2`
 	sqlDirectoryGroups = selectGroup + whereGroups + ` ORDER BY g.created_at, g.id LIMIT $6 OFFSET $7`
 	sqlCountGroups     = `SELECT count(*) FROM directory_groups g ` + whereGroups
 	sqlGroupTaken      = `SELECT count(*) FROM directory_groups g WHERE g.connection_id = $1 AND g.id <> $2
@@ -35,6 +36,11 @@ type GroupFilter struct {
 // DirectoryGroup returns the group of the connection, or ErrNone.
 func (r Reader) DirectoryGroup(ctx context.Context, connectionID, id string) (doorward.DirectoryGroup, error) {
 	return one(ctx, r, groupFields, sqlDirectoryGroup, connectionID, id)
+}
+
+// DirectoryGroupOf returns the group of any directory of the tenant, or ErrNone.
+func (r Reader) DirectoryGroupOf(ctx context.Context, tenantID, id string) (doorward.DirectoryGroup, error) {
+	return one(ctx, r, groupFields, sqlGroupOfTenant, tenantID, id)
 }
 
 // DirectoryGroups returns at most limit groups of the connection after the first offset ones, the oldest first,

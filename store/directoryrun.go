@@ -193,3 +193,75 @@ ORDER BY e.at, e.id LIMIT $2`
 func (r Reader) LeftByUndo(ctx context.Context, runID string, limit int) ([]doorward.DirectoryEffect, error) {
 	return list(ctx, r, effectFields, sqlLeftByUndo, runID, limit)
 }
+
+const (
+	sqlAskUndo      = `UPDATE directory_runs SET undo_state = 'running', undo_by = $2, undo_at = $3 WHERE id = $1 AND undo_state = ''`
+	sqlRunningUndos = selectRun + `WHERE r.undo_state = 'running' ORDER BY r.undo_at, r.id`
+	sqlCountUndone  = `UPDATE directory_runs SET undone = undone + $2, left_as_is = left_as_is + $3 WHERE id = $1`
+	sqlEndUndo      = `UPDATE directory_runs SET undo_state = 'done' WHERE id = $1 AND undo_state = 'running'`
+	// The latest come first: who was made after somebody else's removal may have their name.
+	sqlSubjectsToUndo = `SELECT e.subject_id FROM directory_effects e WHERE e.run_id = $1 AND e.undone = '' AND substr(e.subject_id, 1, 4) = $2
+GROUP BY e.subject_id ORDER BY min(e.id) DESC LIMIT $3`
+	sqlCountSubjects = `SELECT count(*) FROM (SELECT DISTINCT e.subject_id FROM directory_effects e WHERE e.run_id = $1 AND e.undone = '' AND substr(e.subject_id, 1, 4) = $2) x`
+	sqlEffectsOf     = selectEffect + `WHERE e.run_id = $1 AND e.subject_id = $2 ORDER BY e.id`
+	sqlMarkEffects   = `UPDATE directory_effects SET undone = $3 WHERE run_id = $1 AND subject_id = $2 AND undone = ''`
+	sqlMembersToUndo = `SELECT DISTINCT m.group_id, m.member_id FROM directory_moves m WHERE m.run_id = $1 AND m.undone = '' ORDER BY m.group_id, m.member_id LIMIT $2`
+	sqlMovesOfMember = selectMove + `WHERE m.run_id = $1 AND m.group_id = $2 AND m.member_id = $3 ORDER BY m.effect_id`
+	sqlMarkMoves     = `UPDATE directory_moves SET undone = $4 WHERE run_id = $1 AND group_id = $2 AND member_id = $3 AND undone = ''`
+)
+
+// AskDirectoryUndo begins the undo of the run for the account, and reports whether nobody had.
+func (tx *Tx) AskDirectoryUndo(ctx context.Context, runID, userID string) (bool, error) {
+	return tx.affected(ctx, sqlAskUndo, runID, userID, micros(tx.Now))
+}
+
+// RunningDirectoryUndos returns the runs of all tenants whose undo isn't done, the one first that was asked for first.
+func (r Reader) RunningDirectoryUndos(ctx context.Context) ([]doorward.DirectoryRun, error) {
+	return list(ctx, r, runFields, sqlRunningUndos)
+}
+
+// CountUndone adds to the numbers of people and groups that the undo of the run has brought back, and has left as they are.
+func (tx *Tx) CountUndone(ctx context.Context, runID string, done, left int) error {
+	return tx.run(ctx, sqlCountUndone, runID, done, left)
+}
+
+// EndDirectoryUndo marks the undo of the run as done, and reports whether it wasn't before.
+func (tx *Tx) EndDirectoryUndo(ctx context.Context, runID string) (bool, error) {
+	return tx.affected(ctx, sqlEndUndo, runID)
+}
+
+// SubjectsToUndo returns the ids with the prefix of people or groups to which the undo of the run hasn't come yet, the
+// latest first, at most limit.
+func (r Reader) SubjectsToUndo(ctx context.Context, runID, prefix string, limit int) ([]string, error) {
+	return list(ctx, r, textField, sqlSubjectsToUndo, runID, prefix, limit)
+}
+
+// CountSubjectsToUndo counts them.
+func (r Reader) CountSubjectsToUndo(ctx context.Context, runID, prefix string) (int, error) {
+	return one(ctx, r, countColumn, sqlCountSubjects, runID, prefix)
+}
+
+// DirectoryEffectsOf returns the effects of the run on a person or a group, the oldest first.
+func (r Reader) DirectoryEffectsOf(ctx context.Context, runID, subjectID string) ([]doorward.DirectoryEffect, error) {
+	return list(ctx, r, effectFields, sqlEffectsOf, runID, subjectID)
+}
+
+// MarkUndone records what the undo of the run has made of its effects on a person or a group.
+func (tx *Tx) MarkUndone(ctx context.Context, runID, subjectID string, as doorward.Undone) error {
+	return tx.run(ctx, sqlMarkEffects, runID, subjectID, string(as))
+}
+
+// MovesToUndo returns groups with the members in them to which the undo of the run hasn't come yet, at most limit.
+func (r Reader) MovesToUndo(ctx context.Context, runID string, limit int) ([]doorward.DirectoryMove, error) {
+	return list(ctx, r, func(m *doorward.DirectoryMove) []any { return []any{&m.GroupID, &m.MemberID} }, sqlMembersToUndo, runID, limit)
+}
+
+// DirectoryMovesOf returns how the member joined and left the group in the run, the oldest first.
+func (r Reader) DirectoryMovesOf(ctx context.Context, runID, groupID, memberID string) ([]doorward.DirectoryMove, error) {
+	return list(ctx, r, moveFields, sqlMovesOfMember, runID, groupID, memberID)
+}
+
+// MarkMoveUndone is MarkUndone for a member's place in a group.
+func (tx *Tx) MarkMoveUndone(ctx context.Context, runID, groupID, memberID string, as doorward.Undone) error {
+	return tx.run(ctx, sqlMarkMoves, runID, groupID, memberID, string(as))
+}

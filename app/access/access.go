@@ -154,6 +154,12 @@ func share(e doorward.Event) string {
 // the erasure of an account.
 func (tx *Tx) OmitPersonal() { tx.event.ActorEmail, tx.event.IP = "", "" }
 
+// RecordFor makes the caller the actor of the transaction's events: somebody who has asked in an earlier request for what
+// Doorward does now.
+func (tx *Tx) RecordFor(by doorward.Caller) {
+	tx.event.ActorType, tx.event.ActorID, tx.event.ActorEmail = by.Kind, by.ID, by.Email
+}
+
 // SkipEvent marks the action as one that changed nothing, so no event is recorded.
 func (tx *Tx) SkipEvent() { tx.noChange = true }
 

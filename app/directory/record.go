@@ -144,8 +144,8 @@ func (r *recorder) insert(e doorward.DirectoryEffect) (doorward.DirectoryEffect,
 			return e, err
 		}
 	}
-	e.ID, e.RunID, e.ConnectionID, e.TenantID = doorward.NewID(""), r.run.ID, r.con.ID, r.con.TenantID
 	r.run.Count(e)
+	e.ID, e.RunID, e.ConnectionID, e.TenantID = r.run.EffectID(), r.run.ID, r.con.ID, r.con.TenantID
 	return e, r.tx.InsertDirectoryEffect(r.ctx, e)
 }
 

@@ -1,0 +1,425 @@
+package directoryrun
+
+import (
+	"encoding/json"
+	"errors"
+	"slices"
+	"strings"
+
+	"github.com/doorward/doorward"
+	"github.com/doorward/doorward/app/access"
+	"github.com/doorward/doorward/app/directory"
+	"github.com/doorward/doorward/app/invite"
+	"github.com/doorward/doorward/app/member"
+	"github.com/doorward/doorward/internal/scim"
+	"github.com/doorward/doorward/store"
+)
+
+// groups brings back groups that the run has deleted, still empty. Their names don't come back, and those that it has made
+// stay.
+func (u *undoing) groups() (int, error) {
+	ids, err := u.tx.SubjectsToUndo(u.ctx, u.run.ID, doorward.PrefixGroup, u.limit)
+	for _, id := range ids {
+		why := u.leave
+		if err == nil && why == "" {
+			why, err = u.remakeGroup(id)
+		}
+		if err == nil {
+			err = u.mark(id, why)
+		}
+	}
+	return len(ids), err
+}
+
+func (u *undoing) remakeGroup(id string) (doorward.Undone, error) {
+	effects, err := u.tx.DirectoryEffectsOf(u.ctx, u.run.ID, id)
+	if err != nil {
+		return "", err
+	}
+	last := effects[len(effects)-1]
+	if effects[0].Before == "" || last.After != "" {
+		return "", nil // it was made, or is still there
+	}
+	was, err := parsed[doorward.DirectoryGroupState](last.Before)
+	if err != nil {
+		return "", err
+	}
+	if _, err = u.tx.DirectoryGroup(u.ctx, u.con.ID, id); !errors.Is(err, store.ErrNone) {
+		return "", err
+	}
+	g := doorward.DirectoryGroup{
+		ID: id, ConnectionID: u.con.ID, TenantID: u.con.TenantID, DisplayName: was.DisplayName, ExternalID: was.ExternalID,
+		CreatedAt: u.tx.Now, ChangedAt: u.tx.Now,
+	}
+	if taken, err := u.tx.DirectoryGroupTaken(u.ctx, g); err != nil || taken {
+		return doorward.UndoneNameTaken, err
+	}
+	if err := u.tx.InsertDirectoryGroup(u.ctx, g); err != nil {
+		return "", err
+	}
+	for _, m := range u.con.Mappings {
+		if m.GroupID == "" && slices.Contains(was.Mapped, m.Group) {
+			if err := u.tx.MatchMapping(u.ctx, u.con.ID, m.Group, id); err != nil {
+				return "", err
+			}
+		}
+	}
+	return "", nil
+}
+
+// places brings people back into groups that they have left by the run, and takes those out who have come by it. Roles
+// follow.
+func (u *undoing) places() (int, error) {
+	pending, err := u.tx.MovesToUndo(u.ctx, u.run.ID, u.limit)
+	for _, m := range pending {
+		why := u.leave
+		if err == nil && why == "" {
+			why, err = u.place(m.GroupID, m.MemberID)
+		}
+		if why == "" {
+			why = doorward.UndoneDone
+		}
+		if err == nil {
+			err = u.tx.MarkMoveUndone(u.ctx, u.run.ID, m.GroupID, m.MemberID, why)
+		}
+	}
+	return len(pending), err
+}
+
+func (u *undoing) place(groupID, memberID string) (doorward.Undone, error) {
+	moves, err := u.tx.DirectoryMovesOf(u.ctx, u.run.ID, groupID, memberID)
+	if err != nil {
+		return "", err
+	}
+	wasIn, leftIn := !moves[0].Joined, moves[len(moves)-1].Joined
+	if wasIn == leftIn {
+		return "", nil
+	}
+	if !wasIn {
+		if _, err := u.tx.RemovePlaces(u.ctx, groupID, []string{memberID}); err != nil {
+			return "", err
+		}
+		return "", u.mapRole(memberID)
+	}
+	if _, err := u.tx.DirectoryGroup(u.ctx, u.con.ID, groupID); err != nil {
+		return orNone(err, doorward.UndoneChangedSince)
+	}
+	comesBack, err := u.isOrWas(memberID)
+	if err != nil || !comesBack {
+		return doorward.UndoneChangedSince, err
+	}
+	if _, err := u.tx.AddPlaces(u.ctx, groupID, []string{memberID}); err != nil {
+		return "", err
+	}
+	return "", u.mapRole(memberID)
+}
+
+// isOrWas reports whether the person is a User, or was one before the run, which has removed them.
+func (u *undoing) isOrWas(id string) (bool, error) {
+	now, err := directory.State(u.ctx, u.tx.Reader, u.con, id, false)
+	if err != nil || now != nil {
+		return now != nil, err
+	}
+	effects, err := u.tx.DirectoryEffectsOf(u.ctx, u.run.ID, id)
+	return len(effects) > 0 && effects[0].Before != "" && effects[len(effects)-1].After == "", err
+}
+
+// mapRole gives a member the role that the groups give.
+func (u *undoing) mapRole(id string) error {
+	now, err := directory.State(u.ctx, u.tx.Reader, u.con, id, false)
+	if err != nil || !isMember(now) {
+		return err
+	}
+	return member.MapRoles(u.ctx, u.tx, u.by, u.con, []string{now.UserID})
+}
+
+// people does what is planned for people.
+func (u *undoing) people() (int, error) {
+	ids, err := u.tx.SubjectsToUndo(u.ctx, u.run.ID, doorward.PrefixUser, u.limit)
+	for _, id := range ids {
+		var p plan
+		if err == nil {
+			p, err = u.plan(id)
+		}
+		for _, d := range p.do {
+			if err == nil {
+				err = u.perform(p, d)
+			}
+		}
+		if err == nil {
+			err = u.leaveNoPlace(p)
+		}
+		if err == nil {
+			err = u.mark(id, p.why)
+		}
+	}
+	return len(ids), err
+}
+
+// leaveNoPlace removes the places of somebody who wasn't brought back.
+func (u *undoing) leaveNoPlace(p plan) error {
+	if p.now != nil || slices.Contains(p.do, Rejoin) || slices.Contains(p.do, Invite) {
+		return nil
+	}
+	return u.tx.LeaveGroups(u.ctx, u.con.ID, p.subjectID)
+}
+
+func (u *undoing) perform(p plan, d Deed) error {
+	switch d {
+	case Rejoin:
+		return u.rejoin(p.before)
+	case Invite:
+		return u.invite(p)
+	case Uninvite:
+		return u.uninvite(p)
+	case Leave:
+		if !isMember(p.now) {
+			return u.withdraw(p.now.Said)
+		}
+	}
+	m, err := u.tx.User(u.ctx, u.con.TenantID, p.now.UserID)
+	if err != nil {
+		return err
+	}
+	switch d {
+	case Leave:
+		return u.end(m)
+	case GiveRole:
+		return u.giveRole(m, p.before)
+	}
+	if err := u.say(p, d == Resume); err != nil {
+		return err
+	}
+	if d == Resume {
+		return u.resume(m)
+	}
+	return u.suspend(m)
+}
+
+func (u *undoing) person(m doorward.User) doorward.Object {
+	return doorward.Object{Type: "user", ID: m.ID, TenantID: m.TenantID, Held: m.Role}
+}
+
+// rejoin brings a membership back, with role, reasons of suspension, places, and what directories had said.
+func (u *undoing) rejoin(was *doorward.DirectoryPerson) error {
+	if _, err := u.tx.LockAccount(u.ctx, was.UserID); err != nil {
+		return err
+	}
+	account, err := u.tx.Account(u.ctx, was.UserID)
+	if err != nil {
+		return err
+	}
+	m := doorward.User{ID: account.ID, Email: account.Email, Name: was.Name, Role: was.Role, Status: doorward.UserActive, TenantID: u.con.TenantID, CreatedAt: was.Since}
+	if err := u.endInvitation(account.Email); err != nil {
+		return err
+	}
+	if err := member.Add(u.ctx, u.tx, m); err != nil {
+		return err
+	}
+	if err := u.tx.SetRoleFloor(u.ctx, m.TenantID, m.ID, was.Floor); err != nil {
+		return err
+	}
+	if len(was.SuspendedBy) > 0 {
+		if _, err := u.tx.SetSuspensions(u.ctx, m.TenantID, m.ID, was.SuspendedBy); err != nil {
+			return err
+		}
+	}
+	if err := u.sayAgain(was); err != nil {
+		return err
+	}
+	for _, place := range was.Places {
+		_, err := u.tx.DirectoryGroupOf(u.ctx, m.TenantID, place.GroupID)
+		if err == nil {
+			_, err = u.tx.AddPlaces(u.ctx, place.GroupID, []string{place.MemberID})
+		}
+		if err != nil && !errors.Is(err, store.ErrNone) {
+			return err
+		}
+	}
+	return u.tx.RecordAlso(u.ctx, doorward.UserJoin, u.person(m),
+		doorward.Change{Field: doorward.FieldEmail, To: m.Email}, doorward.Change{Field: doorward.FieldRole, To: string(m.Role)})
+}
+
+// sayAgain brings back what the connection's directory, and others, had said of a member.
+func (u *undoing) sayAgain(was *doorward.DirectoryPerson) error {
+	for _, said := range append([]doorward.DirectoryUser{was.Said}, was.Others...) {
+		if said.ID == "" {
+			continue
+		}
+		_, err := u.tx.Connection(u.ctx, said.ConnectionID)
+		if err == nil {
+			_, err = u.tx.DirectoryUser(u.ctx, said.ConnectionID, said.ID)
+			if err == nil { // it has said it again
+				continue
+			}
+		}
+		isFree := errors.Is(err, store.ErrNone)
+		if isFree && said.ConnectionID != u.con.ID {
+			isFree, err = u.isSayable(said)
+		}
+		if err != nil && !errors.Is(err, store.ErrNone) {
+			return err
+		}
+		if !isFree {
+			continue
+		}
+		said.UserID, said.InvitationID = was.UserID, ""
+		if err := u.tx.InsertDirectoryUser(u.ctx, said); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// isSayable reports whether another connection exists, and its directory hasn't given the externalId to somebody else.
+func (u *undoing) isSayable(said doorward.DirectoryUser) (bool, error) {
+	if _, err := u.tx.Connection(u.ctx, said.ConnectionID); err != nil {
+		return false, err
+	}
+	if said.ExternalID == "" {
+		return true, nil
+	}
+	_, err := u.tx.DirectoryUserByExternalID(u.ctx, said.ConnectionID, said.ExternalID)
+	return errors.Is(err, store.ErrNone), err
+}
+
+// end ends the membership that the run has made, with all access.
+func (u *undoing) end(m doorward.User) error {
+	if err := member.EachRemovalKey(u.ctx, u.tx.Reader, m, u.tx.RememberRemoval); err != nil {
+		return err
+	}
+	ended, err := member.End(u.ctx, u.tx, u.r.life, u.r.owners, u.person(m), u.endKeys(m))
+	if err == nil {
+		err = member.ClearIfOrphaned(u.ctx, u.tx, m.ID)
+	}
+	if err != nil {
+		return err
+	}
+	changes := append([]doorward.Change{{Field: doorward.FieldRole, From: string(m.Role)}}, access.EndedChanges(ended)...)
+	return u.tx.RecordAlso(u.ctx, doorward.UserRemove, u.person(m), changes...)
+}
+
+func (u *undoing) endKeys(m doorward.User) func() (int64, int64, error) {
+	return func() (int64, int64, error) {
+		revoked, err := member.RevokeKeys(u.ctx, u.tx, u.person(m))
+		return revoked, 0, err
+	}
+}
+
+func (u *undoing) giveRole(m doorward.User, was *doorward.DirectoryPerson) error {
+	if _, err := u.tx.SetUserRole(u.ctx, m.TenantID, m.ID, was.Role); err != nil {
+		return err
+	}
+	return u.tx.RecordAlso(u.ctx, doorward.UserRole, u.person(m), doorward.Change{Field: doorward.FieldRole, From: string(m.Role), To: string(was.Role)})
+}
+
+// say writes whether the person is active, as the directory had last written it.
+func (u *undoing) say(p plan, active bool) error {
+	if p.now.Said.ID == "" || p.now.Said.Active == active {
+		return nil
+	}
+	said := p.now.Said
+	said.Active = active
+	return u.tx.UpdateDirectoryUser(u.ctx, said)
+}
+
+func (u *undoing) resume(m doorward.User) error {
+	if _, err := member.Lift(u.ctx, u.tx, m, u.con.ID); err != nil {
+		return err
+	}
+	return u.recordStatus(doorward.UserResume, m)
+}
+
+func (u *undoing) suspend(m doorward.User) error {
+	if _, err := u.tx.LockAccount(u.ctx, m.ID); err != nil {
+		return err
+	}
+	changed, err := member.Hold(u.ctx, u.tx, m, u.con.ID)
+	if err != nil || !changed {
+		return err
+	}
+	ended, err := member.EndAccess(u.ctx, u.tx, u.r.life, u.person(m), u.endKeys(m))
+	if err != nil {
+		return err
+	}
+	return u.recordStatus(doorward.UserSuspend, m, access.EndedChanges(ended)...)
+}
+
+func (u *undoing) recordStatus(action doorward.Action, was doorward.User, more ...doorward.Change) error {
+	is, err := u.tx.User(u.ctx, was.TenantID, was.ID)
+	if err != nil {
+		return err
+	}
+	return u.tx.RecordAlso(u.ctx, action, u.person(was), append(member.StatusChanges(was, is), more...)...)
+}
+
+// invite sends an invitation in place of the one that the run has revoked, to the address and with the id from before.
+func (u *undoing) invite(p plan) error {
+	said := p.before.Said
+	if p.now != nil {
+		said = p.now.Said
+	}
+	said.UserID, said.InvitationID, said.Active = "", "", p.before.Said.Active
+	if said.Active {
+		inv, err := invite.ByDirectory(u.ctx, u.tx, u.con, said.Address, nameOf(said))
+		if err != nil {
+			return err
+		}
+		said.InvitationID = inv.ID
+	}
+	if p.now != nil {
+		return u.tx.UpdateDirectoryUser(u.ctx, said)
+	}
+	return u.tx.InsertDirectoryUser(u.ctx, said)
+}
+
+// nameOf returns the name that the directory has said; empty: none.
+func nameOf(said doorward.DirectoryUser) string {
+	var attributes scim.User
+	if json.Unmarshal([]byte(said.Attributes), &attributes) != nil {
+		return ""
+	}
+	name := strings.TrimSpace(attributes.DisplayName)
+	if len(doorward.CheckName("/displayName", &name)) > 0 {
+		return ""
+	}
+	return name
+}
+
+func (u *undoing) uninvite(p plan) error {
+	said := p.now.Said
+	if err := u.endInvitation(said.Address); err != nil {
+		return err
+	}
+	said.Active, said.InvitationID = false, ""
+	return u.tx.UpdateDirectoryUser(u.ctx, said)
+}
+
+// withdraw removes somebody whom the run has invited.
+func (u *undoing) withdraw(said doorward.DirectoryUser) error {
+	if err := u.endInvitation(said.Address); err != nil {
+		return err
+	}
+	if err := u.tx.LeaveGroups(u.ctx, u.con.ID, said.ID); err != nil {
+		return err
+	}
+	_, err := u.tx.DeleteDirectoryUser(u.ctx, u.con.ID, said.ID)
+	return err
+}
+
+// endInvitation revokes the pending invitation to the address, if there is one.
+func (u *undoing) endInvitation(address string) error {
+	inv, err := u.tx.PendingInvitation(u.ctx, u.con.TenantID, address)
+	if errors.Is(err, store.ErrNone) {
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	revoked, err := u.tx.RevokeInvitation(u.ctx, inv.ID)
+	if err != nil || !revoked {
+		return err
+	}
+	return u.tx.RecordAlso(u.ctx, doorward.InvitationRevoke, invite.Object(inv),
+		doorward.Change{Field: "status", From: string(doorward.InvitationPending), To: string(doorward.InvitationRevoked)})
+}

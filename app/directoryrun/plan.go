@@ -1,0 +1,281 @@
+package directoryrun
+
+import (
+	"errors"
+	"slices"
+
+	"github.com/doorward/doorward"
+	"github.com/doorward/doorward/app/directory"
+	"github.com/doorward/doorward/app/member"
+	"github.com/doorward/doorward/store"
+)
+
+// Deed is one thing that an undo does for a person.
+type Deed string
+
+// The deeds.
+const (
+	Rejoin   Deed = "rejoins"   // the membership that the run has ended comes back
+	Leave    Deed = "leaves"    // the membership, or the invitation, that it has made ends
+	Resume   Deed = "resumed"   // its reason of suspension ends
+	Suspend  Deed = "suspended" // the reason that it has ended holds again
+	GiveRole Deed = "role"      // the role from before the run
+	Invite   Deed = "invited"   // a new invitation goes out, in place of the one that it has revoked
+	Uninvite Deed = "uninvited" // the invitation that it has sent ends
+)
+
+// plan is what the undo does for a person, and why it leaves something as it is.
+type plan struct {
+	subjectID, userID string
+	before, after     *doorward.DirectoryPerson // as they were before the run, and after it
+	now               *doorward.DirectoryPerson
+	do                []Deed
+	why               doorward.Undone
+}
+
+// plan compares the person with the id as they were before the run, after it, and now.
+func (u *undoing) plan(id string) (p plan, err error) {
+	p.subjectID = id
+	effects, err := u.tx.DirectoryEffectsOf(u.ctx, u.run.ID, id)
+	if err != nil || len(effects) == 0 {
+		return p, err
+	}
+	first, last := effects[0], effects[len(effects)-1]
+	for _, e := range effects {
+		if e.UserID != "" {
+			p.userID = e.UserID
+		}
+	}
+	if p.before, err = parsed[doorward.DirectoryPerson](first.Before); err == nil {
+		p.after, err = parsed[doorward.DirectoryPerson](last.After)
+	}
+	if err == nil {
+		p.before, err = placesOf(p.before, effects)
+	}
+	if err == nil {
+		p.now, err = directory.State(u.ctx, u.tx.Reader, u.con, id, false)
+	}
+	if err != nil {
+		return p, err
+	}
+	if u.leave != "" {
+		p.why = u.leave
+		return p, nil
+	}
+	p.compare(u.con.ID)
+	return p, u.check(&p)
+}
+
+// placesOf returns the person with the places that they had when the run removed them: an earlier effect keeps none.
+func placesOf(before *doorward.DirectoryPerson, effects []doorward.DirectoryEffect) (*doorward.DirectoryPerson, error) {
+	if before == nil {
+		return nil, nil
+	}
+	for _, e := range effects {
+		if e.Kind != doorward.DirectoryRemoved {
+			continue
+		}
+		was, err := parsed[doorward.DirectoryPerson](e.Before)
+		if err != nil {
+			return nil, err
+		}
+		with := *before
+		with.Places, with.Others = was.Places, was.Others
+		return &with, nil
+	}
+	return before, nil
+}
+
+func isMember(p *doorward.DirectoryPerson) bool { return p != nil && p.UserID != "" }
+
+// compare sets what is to be done, and why something isn't, by the three states alone.
+func (p *plan) compare(con string) {
+	switch was, is := isMember(p.before), isMember(p.after); {
+	case was && is:
+		p.compareMembers(con)
+	case was && p.after == nil:
+		p.doIf(p.now == nil, Rejoin)
+	case was:
+		p.why = doorward.UndoneChangedSince
+	case is && p.before != nil:
+		p.why = doorward.UndoneJoined
+	case is:
+		p.compareMade()
+	default:
+		p.compareInvited()
+	}
+}
+
+// doIf adds a deed if what the run has left is as it was then.
+func (p *plan) doIf(unchanged bool, d Deed) {
+	if unchanged {
+		p.do = append(p.do, d)
+	} else {
+		p.why = doorward.UndoneChangedSince
+	}
+}
+
+// compareMembers is compare for somebody who was a member before the run and after it. Roles follow groups; that somebody
+// has given one by hand shows in the floor.
+func (p *plan) compareMembers(con string) {
+	if !isMember(p.now) || p.now.UserID != p.after.UserID {
+		p.why = doorward.UndoneChangedSince
+		return
+	}
+	off := func(s *doorward.DirectoryPerson) bool { return slices.Contains(s.SuspendedBy, con) }
+	if was := off(p.before); was != off(p.after) {
+		d := Resume
+		if was {
+			d = Suspend
+		}
+		p.doIf(off(p.now) == off(p.after), d)
+	}
+	if p.before.Role != p.after.Role && p.now.Role != p.before.Role {
+		p.doIf(p.now.Floor == p.after.Floor, GiveRole)
+	}
+}
+
+// compareMade is compare for somebody whom the run has made a member.
+func (p *plan) compareMade() {
+	if p.now != nil {
+		p.doIf(p.now.UserID == p.after.UserID && p.now.Floor == p.after.Floor && slices.Equal(p.now.SuspendedBy, p.after.SuspendedBy), Leave)
+	}
+}
+
+// compareInvited is compare for somebody who was no member before the run, nor after it.
+func (p *plan) compareInvited() {
+	switch {
+	case p.before == nil && p.now == nil: // neither invited before, nor now
+	case p.before == nil && p.after == nil: // made and removed by the run
+		p.why = doorward.UndoneChangedSince
+	case isMember(p.now), p.after == nil && p.now != nil, p.after != nil && p.now == nil:
+		p.why = doorward.UndoneChangedSince
+	case p.before == nil:
+		p.doIf(p.now.Said.Active == p.after.Said.Active, Leave)
+	case p.after == nil:
+		p.do = append(p.do, Invite)
+	case p.before.Said.Active != p.after.Said.Active:
+		d := Uninvite
+		if p.before.Said.Active {
+			d = Invite
+		}
+		p.doIf(p.now.Said.Active == p.after.Said.Active, d)
+	}
+}
+
+// check drops what can't be done, and says why.
+func (u *undoing) check(p *plan) error {
+	var err error
+	p.do = slices.DeleteFunc(p.do, func(d Deed) bool {
+		if err != nil {
+			return true
+		}
+		var why doorward.Undone
+		if why, err = u.obstacle(p, d); why != "" {
+			p.why = why
+		}
+		return why != ""
+	})
+	return err
+}
+
+// obstacle returns why a deed can't be done; empty: it can.
+func (u *undoing) obstacle(p *plan, d Deed) (doorward.Undone, error) {
+	switch d {
+	case Rejoin:
+		if why, err := u.taken(p.before.Said); why != "" || err != nil {
+			return why, err
+		}
+		if _, err := u.tx.Account(u.ctx, p.before.UserID); err != nil {
+			return orNone(err, doorward.UndoneErased)
+		}
+		return u.roleObstacle(p.before)
+	case GiveRole:
+		return u.roleObstacle(p.before)
+	case Invite:
+		if p.now == nil {
+			return u.taken(p.before.Said)
+		}
+	case Suspend:
+		if p.now.Role == doorward.RoleOwner {
+			return doorward.UndoneOwner, nil
+		}
+	}
+	return "", nil
+}
+
+// orNone returns why instead of store.ErrNone.
+func orNone(err error, why doorward.Undone) (doorward.Undone, error) {
+	if errors.Is(err, store.ErrNone) {
+		return why, nil
+	}
+	return "", err
+}
+
+// taken reports whether another User has the userName or the externalId by now.
+func (u *undoing) taken(said doorward.DirectoryUser) (doorward.Undone, error) {
+	if said.ID == "" {
+		return "", nil // the directory had said nothing of the person
+	}
+	named, err := u.tx.DirectoryUsersNamed(u.ctx, u.con.TenantID, said.UserName)
+	if err != nil {
+		return "", err
+	}
+	other := func(d doorward.DirectoryUser) bool { return d.ConnectionID == u.con.ID || d.UserID != said.UserID }
+	if slices.ContainsFunc(named, other) {
+		return doorward.UndoneAddressTaken, nil
+	}
+	if said.ExternalID != "" {
+		_, err = u.tx.DirectoryUserByExternalID(u.ctx, u.con.ID, said.ExternalID)
+		if err == nil {
+			return doorward.UndoneAddressTaken, nil
+		}
+		if !errors.Is(err, store.ErrNone) {
+			return "", err
+		}
+	}
+	if said.UserID != "" {
+		return "", nil
+	}
+	_, err = u.tx.UserByEmail(u.ctx, u.con.TenantID, said.Address)
+	if err == nil {
+		return doorward.UndoneAddressTaken, nil
+	}
+	return orNone(err, "")
+}
+
+// roleObstacle says why the person can't have the role from before the run: nothing is raised by an undo above what an OWNER
+// gave by hand, or the mappings give now.
+func (u *undoing) roleObstacle(was *doorward.DirectoryPerson) (doorward.Undone, error) {
+	switch {
+	case !u.rules.Has(was.Role):
+		return doorward.UndoneRoleGone, nil
+	case member.AtMostAdmin(u.rules, was.Role) == "":
+		return doorward.UndoneRoleTooHigh, nil
+	case u.isDry: // groups aren't back yet
+		return "", nil
+	}
+	roles, err := u.tx.MappedRolesOf(u.ctx, u.con.TenantID, was.UserID)
+	if err != nil {
+		return "", err
+	}
+	for _, place := range was.Places {
+		roles = append(roles, u.mapped(place.GroupID)...)
+	}
+	mapped := member.HighestRole(u.rules, append(roles, u.con.JITRole))
+	allowed := member.WithFloor(u.rules, mapped, was.Floor)
+	if u.rules.Rank(was.Role).Outranks(u.rules.Rank(allowed)) {
+		return doorward.UndoneRoleTooHigh, nil
+	}
+	return "", nil
+}
+
+// mapped returns the roles that the connection's mappings give to the group.
+func (u *undoing) mapped(groupID string) (roles []doorward.Role) {
+	for _, m := range u.con.Mappings {
+		if m.GroupID == groupID {
+			roles = append(roles, m.Role)
+		}
+	}
+	return roles
+}

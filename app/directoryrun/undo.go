@@ -15,8 +15,8 @@ import (
 const (
 	// peopleAtOnce is how many people or groups one transaction of an undo changes, so that others wait for it only briefly.
 	peopleAtOnce = 100
-	// lookedAt is how many people a dry run looks at.
-	lookedAt = 1000
+	// LookedAt is how many people a dry run looks at.
+	LookedAt = 1000
 )
 
 // Undo begins the undo of a run, in which nothing is recorded any more. Errors: not_found, already_undone, undo_over,
@@ -114,7 +114,7 @@ func (r *Runs) look(ctx context.Context, tx *access.Tx, run doorward.DirectoryRu
 	if p.Total, err = tx.CountSubjectsToUndo(ctx, run.ID, doorward.PrefixUser); err != nil {
 		return p, err
 	}
-	people, err := tx.SubjectsToUndo(ctx, run.ID, doorward.PrefixUser, lookedAt)
+	people, err := tx.SubjectsToUndo(ctx, run.ID, doorward.PrefixUser, LookedAt)
 	p.IsAll = len(people) == p.Total
 	for _, id := range people {
 		if err != nil {

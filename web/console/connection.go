@@ -39,6 +39,7 @@ type connectionPage struct {
 	Domains    []string
 	State      ui.DirectoryState
 	Directory  ui.DirectoryGuide
+	LastRun    *shownRun // of the directory; nil: none
 	Idle       bool // the connection is active, and the tenant's policy lets none sign anybody in
 }
 

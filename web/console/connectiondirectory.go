@@ -62,6 +62,14 @@ func (h *console) fillDirectory(ctx context.Context, c *ui.Call, body *connectio
 		body.SetupLink, err = h.setupLinkOf(ctx, c, p.ID)
 	}
 	body.State = ui.NewDirectoryState(p.Connection, p.SCIM, last, "")
+	if err != nil {
+		return err
+	}
+	runs, err := h.app.DirectoryRuns.List(ctx, c.Caller, p.ID, doorward.Window{Limit: 1})
+	if err == nil && len(runs.Items) > 0 {
+		run := shownRunOf(c, runs.Items[0])
+		body.LastRun = &run
+	}
 	return err
 }
 

@@ -227,8 +227,17 @@ func (u *undoing) rejoin(was *doorward.DirectoryPerson) error {
 	if err := u.sayAgain(was); err != nil {
 		return err
 	}
+	if err := u.placeAgain(was); err != nil {
+		return err
+	}
+	return u.tx.RecordAlso(u.ctx, doorward.UserJoin, u.person(m),
+		doorward.Change{Field: doorward.FieldEmail, To: m.Email}, doorward.Change{Field: doorward.FieldRole, To: string(m.Role)})
+}
+
+// placeAgain brings back the places in groups that are there.
+func (u *undoing) placeAgain(was *doorward.DirectoryPerson) error {
 	for _, place := range was.Places {
-		_, err := u.tx.DirectoryGroupOf(u.ctx, m.TenantID, place.GroupID)
+		_, err := u.tx.DirectoryGroupOf(u.ctx, u.con.TenantID, place.GroupID)
 		if err == nil {
 			_, err = u.tx.AddPlaces(u.ctx, place.GroupID, []string{place.MemberID})
 		}
@@ -236,8 +245,7 @@ func (u *undoing) rejoin(was *doorward.DirectoryPerson) error {
 			return err
 		}
 	}
-	return u.tx.RecordAlso(u.ctx, doorward.UserJoin, u.person(m),
-		doorward.Change{Field: doorward.FieldEmail, To: m.Email}, doorward.Change{Field: doorward.FieldRole, To: string(m.Role)})
+	return nil
 }
 
 // sayAgain brings back what the connection's directory, and others, had said of a member.
@@ -370,7 +378,10 @@ func (u *undoing) invite(p plan) error {
 	if p.now != nil {
 		return u.tx.UpdateDirectoryUser(u.ctx, said)
 	}
-	return u.tx.InsertDirectoryUser(u.ctx, said)
+	if err := u.tx.InsertDirectoryUser(u.ctx, said); err != nil {
+		return err
+	}
+	return u.placeAgain(p.before)
 }
 
 // nameOf returns the name that the directory has said; empty: none.

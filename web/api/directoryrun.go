@@ -1,6 +1,7 @@
 package api
 
 import (
+	"cmp"
 	"context"
 	"net/http"
 	"time"
@@ -16,6 +17,7 @@ func (a *api) directoryRunRoutes() []front.Route {
 	return []front.Route{
 		front.On("GET /api/v2/sso/connections/{id}/runs", guard, front.JSON(http.StatusOK, a.directoryRuns), docDirectoryRuns),
 		front.On("GET /api/v2/sso/connections/{id}/runs/{runId}", guard, front.JSON(http.StatusOK, a.directoryRun), docDirectoryRun),
+		front.On("POST /api/v2/sso/connections/{id}/runs/{runId}/undo", front.Allowed(doorward.DirectoryUndo), front.JSON(http.StatusAccepted, a.undoDirectoryRun).WithDryRun(), docUndoDirectoryRun),
 	}
 }
 
@@ -201,4 +203,57 @@ func (a *api) directoryRun(ctx context.Context, c *front.Call, _ front.None) (ou
 		return a.app.DirectoryRuns.Effects(ctx, by, connection, id, w)
 	}, viewEffect)
 	return out, err
+}
+
+type undoRunInput struct {
+	DryRun bool `json:"dryRun,omitempty" doc:"Change nothing, and say what would come back"`
+}
+
+// OptionalBody implements front.OptionalBody.
+func (undoRunInput) OptionalBody() {}
+
+type broughtBackView struct {
+	UserID string              `json:"userId" doc:"As in undo.left"`
+	Does   []directoryrun.Deed `json:"does" example:"[\"rejoins\"]" doc:"rejoins, leaves, resumed, suspended, role, invited, uninvited"`
+}
+
+type undoPreviewView struct {
+	People int               `json:"people" doc:"How many people the run has changed"`
+	Back   []broughtBackView `json:"back" doc:"What would be undone, for the 200 people whom the run changed last"`
+	Left   []undoLeftView    `json:"left" doc:"Who of these would be left as they are, and why"`
+}
+
+type undoneRunView struct {
+	Undo    *directoryUndoView `json:"undo,omitempty" doc:"How far it is; absent for a dry run"`
+	Preview *undoPreviewView   `json:"preview,omitempty" doc:"Only for a dry run"`
+}
+
+var docUndoDirectoryRun = front.Doc{
+	ID: "undoDirectoryRun", Tag: "Sign-on", Summary: "Take back what a directory has done in a run",
+	Description: "Memberships, reasons of suspension, roles and places in groups come back where nobody has changed them since; addresses, attributes and sessions don't. The undo goes on after the answer 202: `GET` the run to see how far it is. A run can be undone once, within 7 days after its last change; what the directory writes from then on belongs to another run. Mend the directory first, or disable the connection: its next synchronisation may do the same again. A dry run is answered with 200.",
+	Errors:      []doorward.Code{doorward.CodeStepUpRequired, doorward.CodeNotFound, doorward.CodeAlreadyUndone, doorward.CodeUndoOver},
+}
+
+func (a *api) undoDirectoryRun(ctx context.Context, c *front.Call, in undoRunInput) (out undoneRunView, err error) {
+	connection, id, err := runIDs(c)
+	if err != nil {
+		return out, err
+	}
+	if !in.DryRun {
+		run, err := a.app.DirectoryRuns.Undo(ctx, c.Caller, connection, id)
+		if err == nil {
+			out.Undo = viewDirectoryRun(run).Undo
+		}
+		return out, err
+	}
+	c.SetDryRun()
+	p, err := a.app.DirectoryRuns.Try(ctx, c.Caller, connection, id)
+	if err != nil {
+		return out, err
+	}
+	out.Preview = &undoPreviewView{People: p.Total, Back: []broughtBackView{}, Left: viewLeft(p.Left)}
+	for _, b := range p.Back {
+		out.Preview.Back = append(out.Preview.Back, broughtBackView{cmp.Or(b.UserID, b.SubjectID), b.Does})
+	}
+	return out, nil
 }

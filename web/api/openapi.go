@@ -156,6 +156,11 @@ func (d document) add(r front.Route) {
 		Responses:  map[string]*huma.Response{strconv.Itoa(r.Endpoint.Status): d.success(r)},
 		Extensions: map[string]any{"x-action": r.Guard.Name()},
 	}
+	if r.Endpoint.DryRun {
+		dry := r
+		dry.Endpoint.Status = http.StatusOK
+		op.Responses["200"] = d.success(dry)
+	}
 	if r.Endpoint.Return {
 		op.Responses["303"] = d.redirect(r)
 	}

@@ -40,7 +40,7 @@ type connectionPage struct {
 	State      ui.DirectoryState
 	Directory  ui.DirectoryGuide
 	LastRun    *shownRun // of the directory; nil: none
-	Idle       bool // the connection is active, and the tenant's policy lets none sign anybody in
+	Idle       bool      // the connection is active, and the tenant's policy lets none sign anybody in
 }
 
 // Version returns the version of the connection, for forms.

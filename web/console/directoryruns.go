@@ -357,9 +357,7 @@ func (h *console) fillUndo(ctx context.Context, c *ui.Call, q *undoQuestion) err
 		return err
 	}
 	q.IsShown, q.BackTotal, q.LeftTotal = true, len(would.Back), len(would.Left)
-	if !would.IsAll {
-		q.Unlooked = would.Total - directoryrun.LookedAt
-	}
+	q.Unlooked = max(0, would.Total-directoryrun.LookedAt)
 	for _, b := range would.Back[:min(len(would.Back), shownOfUndo)] {
 		one := shownBack{Subject: named(subjects, b.SubjectID)}
 		for _, deed := range b.Does {

@@ -119,11 +119,12 @@ var formsWithoutSuchAnEffect = []string{
 	"/console/people/chosen", "/console/people/{id}/end-session", "/console/people/{id}/name",
 	"/console/invitations/preview", "/console/invitations/preview/file", "/console/invitations/chosen", "/console/invitations/{id}/revoke",
 	"/console/roles/{id}/edit", "/console/keys/{id}/previous", "/console/keys/new/role", "/console/policy/example", "/console/policy/plan",
-	"/console/policy/confirm",                  // keeps what somebody has put in force with a proof
-	"/console/sso/connections/{id}/test",       // opens no session
-	"/console/sso/connections/{id}/{act}/{of}", // takes a secret or an identity away, with a proof
-	"/console/sso/domains/{id}/verify",         // by a record that only who has the domain publishes
-	"/console/sso/policy/confirm",              // keeps what somebody has put in force with a proof
+	"/console/policy/confirm",                       // keeps what somebody has put in force with a proof
+	"/console/sso/connections/{id}/test",            // opens no session
+	"/console/sso/connections/{id}/{act}/{of}",      // takes a secret or an identity away, with a proof
+	"/console/sso/connections/{id}/runs/{run}/undo", // with a proof, as TestUndoOfARun shows
+	"/console/sso/domains/{id}/verify",              // by a record that only who has the domain publishes
+	"/console/sso/policy/confirm",                   // keeps what somebody has put in force with a proof
 	"/console/webhooks/{id}/test", "/console/webhooks/{id}/replay", "/console/webhooks/{id}/deliveries/{delivery}/retry",
 	"/console/settings/accent", "/console/settings/logo", "/console/settings/logo/remove",
 	front.OperatorPage + "/open", front.OperatorPage + "/leave", // for the operator's link, which only shows

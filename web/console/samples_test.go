@@ -714,7 +714,7 @@ func onTab(current string, names ...string) ui.Tabs {
 var scripts = map[string]string{"settings": "settings.js", "operatorlink": "code.js"}
 
 // refreshed are the pages that keep themselves up to date, unless they answer a form.
-var refreshed = []string{"overview", "people", "person", "invitations", "audit", "keys", "webhooks", "webhook", "webhookdelivery", "connections"}
+var refreshed = []string{"overview", "people", "person", "invitations", "audit", "keys", "webhooks", "webhook", "webhookdelivery", "connections", "runs", "run"}
 
 // keepsItselfFresh reports whether the page is refreshed; of one with tabs only one is.
 func keepsItselfFresh(v ui.View) bool {

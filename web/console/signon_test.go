@@ -318,6 +318,55 @@ func TestDirectoryPages(t *testing.T) {
 	b.get("/console/sso", http.StatusOK, "Okta · Directory", "Last request")
 }
 
+// A run is shown with what it has done, and undone after a page that says what comes back. It takes a recent proof.
+func TestUndoOfARun(t *testing.T) {
+	s := newSignOn(t)
+	b := s.browserOf(t, "OWNER")
+	created := b.submit("/console/sso/new", url.Values{"type": {"scim"}, "product": {"okta"}, "name": {"Acme"}})
+	at := "/console/sso/connections/" + b.findOn(connectionLink, created)
+	secret := b.findOn(regexp.MustCompile(`>(dwc_[A-Za-z0-9_-]+)<`), b.post(at+"/scim-secrets?tab=directory", url.Values{"days": {"0"}}, http.StatusOK))
+	b.submit(at+"/enable", url.Values{})
+	b.get(at+"/runs", http.StatusOK, "has not changed anything")
+	ask := func(method, path, body string) {
+		req, err := http.NewRequestWithContext(t.Context(), method, s.URL+"/scim/v2"+path, strings.NewReader(body))
+		if err != nil {
+			t.Fatal(err)
+		}
+		req.Header.Set("Authorization", "Bearer "+secret)
+		res, err := http.DefaultClient.Do(req)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if _ = res.Body.Close(); res.StatusCode/100 != 2 {
+			t.Errorf("%s %s: %d", method, path, res.StatusCode)
+		}
+	}
+	ann, bob := s.people["USER"], s.people["VIEWER"]
+	ask("PATCH", "/Users/"+ann.ID, `{"Operations": [{"op": "replace", "path": "active", "value": false}]}`)
+	ask("DELETE", "/Users/"+bob.ID, "")
+	b.get(at, http.StatusOK, "Last run", "1 suspended", "1 removed")
+	page := b.get(at+"/runs", http.StatusOK, "1 run<", "still going on", "1 suspended")
+	run := at + "/runs/" + b.findOn(regexp.MustCompile(`/runs/(run_[a-z0-9]+)"`), page)
+	b.get(run, http.StatusOK, "2 changes", ">Suspended", ">Removed", bob.Email, "not undone")
+	open(t, s.Server, s.other).get(run, http.StatusNotFound)
+
+	old := &browser{T: t, server: s.Server, token: enrolTOTP(t, s.fixture)}
+	s.Advance(15 * time.Minute)
+	if res, asked := old.ask("POST", run+"/undo", url.Values{}); !strings.Contains(res.Header.Get("Location")+asked, "/step-up") {
+		t.Errorf("an old session isn't asked for a proof: %d", res.StatusCode)
+	}
+	b.token = s.people["OWNER"].Login()
+	b.get(run+"/undo", http.StatusOK, "Undo this run?", "2 people as before", "no longer suspended", "member again", bob.Email, "at its next run")
+	b.submit(run+"/undo", url.Values{}, "The run is being undone")
+	if err := s.Node.App.DirectoryRuns.Sweep(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	lacks(t, b.get(run, http.StatusOK, ">Undone<", "2 are as before the run"), run+`/undo"`)
+	b.get(run+"/undo", http.StatusOK, "Somebody has asked for it already")
+	b.get("/console/people/"+bob.ID, http.StatusOK)
+	b.post(run+"/undo", url.Values{}, http.StatusConflict)
+}
+
 // A set-up link is made with its address shown once, shown with its maker, replaced, and ended. Making and ending
 // take a recent proof.
 func TestSetupLinkPages(t *testing.T) {

@@ -10,6 +10,7 @@ import (
 	"github.com/doorward/doorward/app/connection"
 	demands "github.com/doorward/doorward/app/demand"
 	"github.com/doorward/doorward/app/directory"
+	"github.com/doorward/doorward/app/directoryrun"
 	"github.com/doorward/doorward/app/setuplink"
 	"github.com/doorward/doorward/web/ui"
 	"github.com/doorward/doorward/web/ui/uitest"
@@ -72,6 +73,12 @@ func signOnSamples() []uitest.Sample {
 		{Name: "connectionact-setup-end", View: act("setup-end", connectionQuestion{}), Frame: owner},
 		{Name: "setuplink", View: ui.View{Page: "setuplink", Title: "sso.link", Body: setupLinkQuestion{basePage, sampledProviders()[1], sampledSetupLink(), 7, false}}, Frame: owner},
 		{Name: "setuplinkmade", View: ui.View{Page: "setuplinkmade", Title: "sso.link.made.title", Scripts: []string{"secret.js"}, Body: madeSetupLink{basePage, setuplink.Made{SetupLink: *sampledSetupLink(), URL: "https://auth.acme.example/setup#token=XJ0Mvz5XtmLcDHXCQ1AFSSSmYyKJGEcjKMoTPcuMgRk"}, sampledProviders()[1]}}, Frame: owner},
+		{Name: "runs", View: wide("runs", sampledRuns()), Frame: owner},
+		{Name: "runs-none", View: wide("runs", runsPage{pageData: basePage, Connection: sampledProviders()[0]}), Frame: owner},
+		{Name: "run", View: wide("run", sampledRun(0)), Frame: owner},
+		{Name: "run-undone", View: wide("run", sampledRun(2)), Frame: owner},
+		{Name: "runundo", View: ui.View{Page: "runundo", Title: "runs.undo.title", Body: sampledUndo()}, Frame: owner},
+		{Name: "runundo-late", View: ui.View{Page: "runundo", Title: "runs.undo.title", Body: undoQuestion{pageData: basePage, Connection: sampledProviders()[0], Run: sampledRuns().Items[3]}}, Frame: refusedWith(nil)},
 		{Name: "connectionact-scim-secret", View: act("scim-secret", connectionQuestion{Of: "scs_1", Part: "dwc_w0eB…g3VC"}), Frame: owner},
 		{Name: "connectionact-secret", View: act("secret", connectionQuestion{Of: "ccs_1", Part: "9xQ2"}), Frame: owner},
 		{Name: "domains", View: wide("domains", domainList{pageData: basePage, Tabs: sampledTabs("domains"), Items: sampledDomains()}), Frame: owner},
@@ -140,6 +147,7 @@ func sampledConnection(n int, tab string) ui.View {
 	}
 	body.Directory = ui.DirectoryGuide{Product: p.Product, URL: scimURL}
 	body.State = ui.NewDirectoryState(p.Connection, p.SCIM, sampledDirectoryFaults()[0], "")
+	body.LastRun = &sampledRuns().Items[1]
 	v := ui.View{Page: "connection", Title: "sso.title", Body: body, Wide: true}
 	if tab == "setup" || tab == "keys" || tab == "test" || tab == "directory" {
 		v.Scripts = []string{"secret.js"}
@@ -177,7 +185,7 @@ func sampledDirectory(product doorward.Product, tab string) ui.View {
 	body, _ := v.Body.(connectionPage)
 	p := &body.Connection
 	p.Type, p.Product, p.JITRole, p.Outside = doorward.SCIMDirectory, product, doorward.RoleUser, doorward.OutsideInvite
-	body.Directory.Product, body.State = product, ui.DirectoryState{}
+	body.Directory.Product, body.State, body.LastRun = product, ui.DirectoryState{}, nil
 	if product != doorward.OtherProduct {
 		p.Name, p.Status, p.SCIM = "Acme directory", doorward.ConnectionActive, sampledDirectorySecrets()
 		body.Mappings = sampledProviders()[0].Mappings
@@ -186,6 +194,47 @@ func sampledDirectory(product doorward.Product, tab string) ui.View {
 	body.Tabs = onTab(tab, "directory", "access", "protocol", "activity")
 	v.Body = body
 	return v
+}
+
+// sampledRuns are an open one, one whose undo is under way, one that is undone, and one that is too old for that.
+func sampledRuns() runsPage {
+	body := runsPage{pageData: basePage, Connection: sampledProviders()[0], pager: pager{Filter: filters(url.Values{}), Next: "?cursor=next", From: 1, To: 4, Total: 41}}
+	for n, r := range []doorward.DirectoryRun{
+		{Made: 12, Changed: 3}, {Suspended: 5213, Undo: doorward.UndoRunning, Undone: 1200, Left: 2}, {Made: 1, Changed: 2, Suspended: 214, Removed: 12, Undo: doorward.UndoDone, Undone: 226, Left: 2}, {Changed: 1},
+	} {
+		r.ID, r.From = fmt.Sprint("run_", n), noon.Add(-time.Duration(n)*26*time.Hour)
+		r.Last = r.From.Add(4 * time.Minute)
+		body.Items = append(body.Items, shownRun{directoryrun.Run{DirectoryRun: r, IsOpen: n == 0}, n < 3})
+	}
+	return body
+}
+
+func sampledRun(n int) runPage {
+	body := runPage{pageData: basePage, Connection: sampledProviders()[0], Run: sampledRuns().Items[n], pager: pager{Filter: filters(url.Values{}), Next: "?cursor=next", From: 1, To: 6, Total: 229}}
+	person := subject{members[0].Name, "/console/people/usr_ann"}
+	effect := func(kind doorward.DirectoryEffectKind, id string) directoryrun.Effect {
+		return directoryrun.Effect{DirectoryEffect: doorward.DirectoryEffect{ID: fmt.Sprint("eff_", kind, id), At: noon, Kind: kind, SubjectID: id}}
+	}
+	group := shownEffect{Effect: effect(doorward.DirectoryChanged, "grp_1"), Subject: subject{Name: "Everyone in the department of sales and marketing"}, Changes: []effectChange{{Label: "field.name", Was: "Sales", Is: "Everyone in the department of sales and marketing"}}, Joined: []string{"Ann Lee", members[1].Email}}
+	group.JoinedTotal = 214
+	body.Effects = []shownEffect{
+		{Effect: effect(doorward.DirectoryMade, "usr_1"), Subject: person, Changes: []effectChange{{Label: "field.email", Is: "ann@acme.example"}, {Label: "field.role", Is: "USER", IsRole: true}}},
+		{Effect: effect(doorward.DirectorySuspended, "usr_1"), Subject: person}, {Effect: effect(doorward.DirectoryResumed, "usr_1"), Subject: person},
+		{Effect: effect(doorward.DirectoryRemoved, "usr_2"), Subject: subject{Name: strings.Repeat("a-long-name.", 5) + "@acme.example"}, Changes: []effectChange{{Label: "field.role", Was: "ADMIN", IsRole: true}}},
+		group, {Effect: effect(doorward.DirectoryRemoved, "grp_2"), Subject: subject{Name: "it-admins"}},
+	}
+	if n == 2 {
+		body.Left = []shownLeft{{person, undoneKey(doorward.UndoneChangedSince)}, {subject{Name: "ben@acme.example"}, undoneKey("no_way_back")}}
+	}
+	return body
+}
+
+func sampledUndo() undoQuestion {
+	q := undoQuestion{pageData: basePage, Connection: sampledProviders()[0], Run: sampledRuns().Items[0], IsShown: true, BackTotal: 214, LeftTotal: 2, Unlooked: 4213, Left: sampledRun(2).Left}
+	for n, u := range members {
+		q.Back = append(q.Back, shownBack{subject{u.Email, "/console/people/" + u.ID}, []string{"runs.does.rejoins", "runs.does.role"}[:1+n%2]})
+	}
+	return q
 }
 
 // sampledSetupLink is a link by which somebody has begun.

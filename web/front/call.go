@@ -18,16 +18,17 @@ import (
 
 // Call is one request, as endpoints see it.
 type Call struct {
-	Caller  doorward.Caller
-	W       http.ResponseWriter
-	R       *http.Request
-	site    *Site
-	query   []Parameter // the route's query parameters
-	list    bool        // the route also takes limit and cursor
-	sorts   []string    // what its list sorts by
-	maxBody int         // bytes; 0: MaxBody
-	values  url.Values  // see parameters
-	target  string      // see RedirectTo
+	Caller   doorward.Caller
+	W        http.ResponseWriter
+	R        *http.Request
+	site     *Site
+	query    []Parameter // the route's query parameters
+	list     bool        // the route also takes limit and cursor
+	sorts    []string    // what its list sorts by
+	maxBody  int         // bytes; 0: MaxBody
+	values   url.Values  // see parameters
+	target   string      // see RedirectTo
+	isDryRun bool        // see SetDryRun
 }
 
 // Site returns the site that serves the request.

@@ -77,6 +77,7 @@ type Endpoint struct {
 	Cookie  string       // how a success changes the session cookie, for the reference: Markdown from the = on, within a code span; may be empty
 	Return  bool         // whether a success may be 303, see Returns
 	CSV     bool         // the answer is also available as CSV
+	DryRun  bool         // a dry run is answered with 200 in place of Status, see Call.SetDryRun
 	// Creates: it makes something and takes an Idempotency-Key, see Create.
 	Creates bool
 	// Foreign: another specification defines the form of its bodies. Every fault of the body
@@ -116,7 +117,19 @@ func (e Endpoint) UpTo(maxBytes int) Endpoint {
 	return e
 }
 
+// WithDryRun says that the request may be a dry run, which is answered with 200.
+func (e Endpoint) WithDryRun() Endpoint {
+	e.DryRun = true
+	return e
+}
+
+// SetDryRun answers the request with 200, in place of the status of the endpoint.
+func (c *Call) SetDryRun() { c.isDryRun = true }
+
 func (e Endpoint) answer(c *Call, out any) {
+	if c.isDryRun {
+		e.Status = http.StatusOK
+	}
 	if c.target != "" {
 		c.W.Header().Set("Location", c.target)
 		c.W.WriteHeader(http.StatusSeeOther)

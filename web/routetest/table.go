@@ -167,6 +167,7 @@ var Samples = []Sample{
 	{Request: "POST /api/v2/sso/connections/con_absent/scim-secrets", Who: "OWNER", Body: Object{"expiresInDays": 0}, Want: "422 validation_failed"},
 	{Request: "GET /api/v2/sso/connections/con_absent/runs", Who: "OWNER", Want: "404 not_found"},
 	{Request: "GET /api/v2/sso/connections/con_absent/runs/run_absent", Who: "OWNER", Want: "404 not_found"},
+	{Request: "POST /api/v2/sso/connections/con_absent/runs/run_absent/undo", Who: "OWNER", Body: Object{"dryRun": true}, Want: "404 not_found", Twice: "409 already_undone"},
 	{Request: "DELETE /api/v2/sso/connections/con_absent/scim-secrets/scs_absent", Who: "OWNER", Want: "404 not_found"},
 	{Request: "POST /api/v2/sso/connections/con_absent/setup-link", Who: "OWNER", Body: Object{"days": 7}, Want: "404 not_found"},
 	{Request: "POST /api/v2/sso/connections/con_absent/setup-link", Who: "OWNER", Body: Object{"days": 8}, Want: "422 validation_failed"},

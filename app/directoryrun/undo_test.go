@@ -1,0 +1,280 @@
+package directoryrun_test
+
+import (
+	"fmt"
+	"slices"
+	"testing"
+	"time"
+
+	"github.com/doorward/doorward"
+	"github.com/doorward/doorward/app/apptest"
+	"github.com/doorward/doorward/app/connection"
+	"github.com/doorward/doorward/app/directoryrun"
+	"github.com/doorward/doorward/internal/scim"
+	"github.com/doorward/doorward/store"
+)
+
+// fixture has a tenant with a directory, the proved domain acme.example and a mapping of the group admins.
+type fixture struct {
+	*apptest.Fixture
+	owner  apptest.Person
+	con    string
+	secret string
+}
+
+func newFixture(base *apptest.Fixture) *fixture {
+	base.Helper()
+	_, owner := base.Tenant()
+	f := &fixture{base, owner, base.Connection(owner, "acme.example"), ""}
+	made, err := f.Node(0).Directories.AddSecret(f.Context(), owner.Caller, f.con, nil)
+	f.NoError(err)
+	f.secret = made.Text
+	_, _, err = f.Node(0).Connections.Edit(f.Context(), owner.Caller, f.con, connection.Change{Draft: connection.Draft{Mappings: &[]doorward.GroupMapping{{Group: "admins", Role: doorward.RoleAdmin}}}})
+	f.NoError(err)
+	return f
+}
+
+func (f *fixture) by(node int) doorward.Caller {
+	f.Helper()
+	caller, err := f.Node(node).Directories.Check(f.Context(), apptest.Anonymous(node), f.secret)
+	f.NoError(err)
+	return caller
+}
+
+func (f *fixture) make(name string) string {
+	f.Helper()
+	u, err := f.Node(0).Directories.Make(f.Context(), f.by(0), scim.User{UserName: name, ExternalID: "x-" + name})
+	f.NoError(err)
+	return u.ID
+}
+
+func (f *fixture) setActive(id string, active bool) error {
+	u, err := f.Node(1).Directories.User(f.Context(), f.by(1), id)
+	if err != nil {
+		return err
+	}
+	u.User.Active = &active
+	_, err = f.Node(1).Directories.Replace(f.Context(), f.by(1), id, u.User)
+	return err
+}
+
+func (f *fixture) remove(id string) {
+	f.Helper()
+	f.NoError(f.Node(1).Directories.Remove(f.Context(), f.by(1), id))
+}
+
+// pause makes the next write begin another run.
+func (f *fixture) pause() {
+	f.Helper()
+	f.Exec(`UPDATE directory_runs SET began_at = began_at - 3600000000, last_at = last_at - 3600000000`)
+}
+
+// last returns the latest run.
+func (f *fixture) last() directoryrun.Run {
+	f.Helper()
+	page, err := f.Node(0).DirectoryRuns.List(f.Context(), f.owner.Caller, f.con, doorward.Window{Limit: 9})
+	f.NoError(err)
+	return page.Items[0]
+}
+
+// undo undoes the run to its end.
+func (f *fixture) undo(run directoryrun.Run) directoryrun.Run {
+	f.Helper()
+	_, err := f.Node(0).DirectoryRuns.Undo(f.Context(), f.owner.Caller, f.con, run.ID)
+	f.NoError(err)
+	f.NoError(f.Node(1).DirectoryRuns.Sweep(f.Context()))
+	run, err = f.Node(0).DirectoryRuns.Get(f.Context(), f.owner.Caller, f.con, run.ID)
+	f.NoError(err)
+	if run.Undo != doorward.UndoDone {
+		f.Fatalf("the undo is %q", run.Undo)
+	}
+	return run
+}
+
+func (f *fixture) member(id string) (doorward.User, error) {
+	return f.Node(0).Users.Get(f.Context(), f.owner.Caller, id)
+}
+
+// roleOf returns the role of a member; empty: not one.
+func (f *fixture) roleOf(id string) doorward.Role {
+	m, err := f.member(id)
+	if err != nil {
+		return ""
+	}
+	return m.Role
+}
+
+func (f *fixture) why(run directoryrun.Run, id string) doorward.Undone {
+	for _, l := range run.Left {
+		if l.SubjectID == id {
+			return l.Why
+		}
+	}
+	return ""
+}
+
+// A run that has removed, suspended, made and invited people, and deleted a group, is as if it hadn't been.
+func TestUndo(t *testing.T) {
+	apptest.OnEach(t, func(base *apptest.Fixture) {
+		f := newFixture(base)
+		ctx := f.Context()
+		removed, off, inGroup := f.make("ann@acme.example"), f.make("ben@acme.example"), f.make("cid@acme.example")
+		invited := f.make("dee@elsewhere.example")
+		group, err := f.Node(0).Directories.MakeGroup(ctx, f.by(0), scim.Group{DisplayName: "admins", ExternalID: "g1", Members: []string{removed, inGroup, invited}})
+		f.NoError(err)
+		if f.roleOf(removed) != doorward.RoleAdmin || f.roleOf(inGroup) != doorward.RoleAdmin {
+			t.Fatal("the mapping gives no role")
+		}
+		hand := f.Join(f.owner, doorward.RoleViewer) // whom no directory has described
+		f.pause()
+
+		f.remove(removed)
+		f.remove(hand.User.ID)
+		f.NoError(f.setActive(off, false))
+		f.remove(invited)
+		made, guest := f.make("eve@acme.example"), f.make("fay@elsewhere.example")
+		f.NoError(f.Node(0).Directories.DeleteGroup(ctx, f.by(0), group.ID))
+		run := f.last()
+		if run.Removed != 3 || run.Suspended != 1 || run.Made != 2 || run.Changed != 2 {
+			t.Fatalf("the run is %+v", run)
+		}
+		preview, err := f.Node(0).DirectoryRuns.Try(ctx, f.owner.Caller, f.con, run.ID)
+		f.NoError(err)
+		if len(preview.Back) != 7 || len(preview.Left) != 0 || f.roleOf(removed) != "" {
+			t.Errorf("the dry run says %+v", preview)
+		}
+		if run = f.undo(run); len(run.Left) > 0 {
+			t.Errorf("left: %+v", run.Left)
+		}
+		for id, want := range map[string]doorward.Role{removed: doorward.RoleAdmin, inGroup: doorward.RoleAdmin, hand.User.ID: doorward.RoleViewer, off: doorward.RoleUser, made: ""} {
+			if got := f.roleOf(id); got != want {
+				t.Errorf("%s has the role %q, want %q", id, got, want)
+			}
+		}
+		if m, err := f.member(off); err != nil || m.Status != doorward.UserActive {
+			t.Errorf("who was switched off is %+v, %v", m, err)
+		}
+		if f.IsValid(hand.Token) {
+			t.Error("a session has come back")
+		}
+		again, err := f.Node(0).Directories.Group(ctx, f.by(0), group.ID, true)
+		f.NoError(err)
+		want := []string{removed, inGroup, invited}
+		if slices.Sort(want); !slices.Equal(again.Members, want) {
+			t.Errorf("the group has %q, want %q", again.Members, want)
+		}
+		for id, state := range map[string]string{removed: "", invited: "invited"} {
+			if u, err := f.Node(0).Directories.User(ctx, f.by(0), id); err != nil || u.State != state || u.ExternalID == "" || !*u.Active {
+				t.Errorf("%s is %+v, %v", id, u, err)
+			}
+		}
+		for _, id := range []string{made, guest} {
+			if _, err := f.Node(0).Directories.User(ctx, f.by(0), id); apptest.Code(err) != doorward.CodeNotFound {
+				t.Errorf("%s is still there: %v", id, err)
+			}
+		}
+		if last := f.last(); last.ID != run.ID || last.IsOpen {
+			t.Errorf("the undo has begun another run: %+v", last)
+		}
+		_, err = f.Node(1).DirectoryRuns.Undo(ctx, f.owner.Caller, f.con, run.ID)
+		if apptest.Code(err) != doorward.CodeAlreadyUndone {
+			t.Errorf("a second undo: %v", err)
+		}
+		f.Exec(`UPDATE directory_runs SET undo_state = '', last_at = last_at - $1`, (doorward.UndoWithin + time.Minute).Microseconds())
+		_, err = f.Node(1).DirectoryRuns.Undo(ctx, f.owner.Caller, f.con, run.ID)
+		if apptest.Code(err) != doorward.CodeUndoOver {
+			t.Errorf("after a week: %v", err)
+		}
+	})
+}
+
+// What somebody else has changed since stays, and the undo says why.
+func TestUndoLeaves(t *testing.T) {
+	apptest.OnEach(t, func(base *apptest.Fixture) {
+		f := newFixture(base)
+		ctx := f.Context()
+		second := f.Join(f.owner, doorward.RoleOwner)
+		again, taken, erased, demoted := f.make("ann@acme.example"), f.make("ann@elsewhere.example"), f.make("ben@acme.example"), f.make("cid@acme.example")
+		g, err := f.Node(0).Directories.MakeGroup(ctx, f.by(0), scim.Group{DisplayName: "admins", Members: []string{demoted}})
+		f.NoError(err)
+		f.pause()
+		for _, id := range []string{again, taken, erased, demoted, second.User.ID} {
+			f.remove(id)
+		}
+		kept := f.make("dan@acme.example")
+		run := f.last()
+		f.pause()
+		f.make("ann@acme.example") // the same account
+		f.make("ann@elsewhere.example")
+		account, err := f.DB.Read().Account(ctx, erased)
+		f.NoError(err)
+		_, err = f.DB.Write(ctx, func(tx *store.Tx) error { return tx.DeleteAccount(ctx, account) })
+		f.NoError(err)
+		m, err := f.member(kept)
+		f.NoError(err)
+		role := doorward.RoleViewer
+		err = f.Node(0).Users.SetRole(ctx, f.owner.Caller, m, role)
+		f.NoError(err)
+		_, _, err = f.Node(0).Connections.Edit(ctx, f.owner.Caller, f.con, connection.Change{Draft: connection.Draft{Mappings: &[]doorward.GroupMapping{}}})
+		f.NoError(err)
+		run = f.undo(run)
+		for id, want := range map[string]doorward.Undone{
+			again: doorward.UndoneChangedSince, taken: doorward.UndoneAddressTaken, erased: doorward.UndoneErased, demoted: doorward.UndoneRoleTooHigh,
+			second.User.ID: doorward.UndoneRoleTooHigh, kept: doorward.UndoneChangedSince,
+		} {
+			if got := f.why(run, id); got != want {
+				t.Errorf("%s was left for %q, want %q", id, got, want)
+			}
+		}
+		if run.DirectoryRun.Left != 6 || run.Undone != 0 || f.roleOf(kept) != role || f.roleOf(demoted) != "" {
+			t.Errorf("the undo: %+v", run)
+		}
+		if again, err := f.Node(0).Directories.Group(ctx, f.by(0), g.ID, true); err != nil || len(again.Members) > 0 {
+			t.Errorf("the group has %q, %v", again.Members, err)
+		}
+	})
+}
+
+// An undo that several nodes go on with at once does everything once; one beside writes of the provider leaves each person as
+// the later one says.
+func TestRaceUndo(t *testing.T) {
+	apptest.OnEach(t, func(base *apptest.Fixture) {
+		f := newFixture(base)
+		for round := range apptest.Rounds(2, 8) {
+			var ids []string
+			for i := range 12 {
+				ids = append(ids, f.make(fmt.Sprintf("p%d-%d@acme.example", round, i)))
+			}
+			f.pause()
+			for _, id := range ids {
+				f.NoError(f.setActive(id, false))
+			}
+			run := f.last()
+			_, err := f.Node(0).DirectoryRuns.Undo(f.Context(), f.owner.Caller, f.con, run.ID)
+			f.NoError(err)
+			errs := apptest.Concurrently(6, func(i int) error {
+				if i < 3 {
+					return f.Node(i).DirectoryRuns.Sweep(f.Context())
+				}
+				return f.setActive(ids[i], i == 3) // what it says already, or what the undo says
+			})
+			for _, err := range errs {
+				f.NoError(err)
+			}
+			run, err = f.Node(2).DirectoryRuns.Get(f.Context(), f.owner.Caller, f.con, run.ID)
+			f.NoError(err)
+			if run.Undo != doorward.UndoDone || run.Undone+run.DirectoryRun.Left != len(ids) {
+				t.Errorf("the undo is %+v", run)
+			}
+			for i, id := range ids {
+				m, err := f.member(id)
+				f.NoError(err)
+				if (i < 4 || i > 5) && m.Status != doorward.UserActive {
+					t.Errorf("person %d is %s", i, m.Status)
+				}
+			}
+			f.pause()
+		}
+		f.WantNoDeadlocks()
+	})
+}

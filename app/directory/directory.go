@@ -13,6 +13,7 @@
 //	make.go     POST
 //	change.go   PUT, PATCH, DELETE
 //	refused.go  what the protocol has of refused requests
+//	said.go     what directories hold of a member, for the pages about people
 //
 // Errors are those of doorward, and *scim.Error for what RFC 7644 names.
 package directory

@@ -103,6 +103,7 @@ func Routes(a *app.App) []front.Route {
 		post("/console/people/chosen/do", peoplePath, manages, h.changePeople, h.choosePeople),
 		post("/console/people/{id}/end-session", peoplePath, manages, h.endSession, h.person),
 		post("/console/people/{id}/name", "/console/people", manages, h.rename, h.person),
+		post("/console/people/{id}/from-directory", "/console/people", manages, h.leaveRole, h.person),
 		get("/console/people/{id}/{act}", manages, h.ask),
 		post("/console/people/{id}/{act}", "/console/people", manages, h.act, h.ask),
 

@@ -120,6 +120,7 @@ var formsWithoutSuchAnEffect = []string{
 	"/console/invitations/preview", "/console/invitations/preview/file", "/console/invitations/chosen", "/console/invitations/{id}/revoke",
 	"/console/roles/{id}/edit", "/console/keys/{id}/previous", "/console/keys/new/role", "/console/policy/example", "/console/policy/plan",
 	"/console/policy/confirm",                       // keeps what somebody has put in force with a proof
+	"/console/people/{id}/from-directory",           // gives the role that the mappings of an OWNER say
 	"/console/sso/connections/{id}/test",            // opens no session
 	"/console/sso/connections/{id}/{act}/{of}",      // takes a secret or an identity away, with a proof
 	"/console/sso/connections/{id}/runs/{run}/undo", // with a proof, as TestUndoOfARun shows

@@ -342,17 +342,21 @@ func TestUndoOfARun(t *testing.T) {
 		}
 	}
 	ann, bob := s.people["USER"], s.people["VIEWER"]
+	lacks(t, b.get("/console/people/"+ann.ID, http.StatusOK), `?tab=directory"`)
 	ask("PATCH", "/Users/"+ann.ID, `{"Operations": [{"op": "replace", "path": "active", "value": false}]}`)
 	ask("DELETE", "/Users/"+bob.ID, "")
 	b.get(at, http.StatusOK, "Last run", "1 suspended", "1 removed")
 	page := b.get(at+"/runs", http.StatusOK, "1 run<", "still going on", "1 suspended")
 	run := at + "/runs/" + b.findOn(regexp.MustCompile(`/runs/(run_[a-z0-9]+)"`), page)
+	held := "/console/people/" + ann.ID
+	b.get(held+"?tab=directory", http.StatusOK, "Switched off by the directory", ">userName</code>", ann.Email, "by hand. The directory’s groups", "Acme</bdi>")
+	b.submit(held+"/from-directory", url.Values{}, "groups decide the role now")
+	b.get("/console/people", http.StatusOK, ">by the directory<")
 	b.get(run, http.StatusOK, "2 changes", ">Suspended", ">Removed", bob.Email, "not undone")
 	open(t, s.Server, s.other).get(run, http.StatusNotFound)
 
-	old := &browser{T: t, server: s.Server, token: enrolTOTP(t, s.fixture)}
 	s.Advance(15 * time.Minute)
-	if res, asked := old.ask("POST", run+"/undo", url.Values{}); !strings.Contains(res.Header.Get("Location")+asked, "/step-up") {
+	if res, asked := b.ask("POST", run+"/undo", url.Values{}); !strings.Contains(res.Header.Get("Location")+asked, "/step-up") {
 		t.Errorf("an old session isn't asked for a proof: %d", res.StatusCode)
 	}
 	b.token = s.people["OWNER"].Login()

@@ -290,7 +290,7 @@ func TestDirectoryPages(t *testing.T) {
 	if status := ask("POST", "/Users", first, `{"userName": "nobody"}`); status != http.StatusBadRequest {
 		t.Errorf("a userName that is no address is answered %d", status)
 	}
-	b.get(at, http.StatusOK, "The provider’s last request came", ">Refused<", "the value of the attribute", "POST /Users (userName)", "Map the person’s e-mail address")
+	b.get(at, http.StatusOK, "guide-fold", "The provider’s last request came", ">Refused<", "the value of the attribute", "POST /Users (userName)", "Map the person’s e-mail address")
 	b.get(at+"?tab=protocol", http.StatusOK, "<strong>Directory</strong>: the value of the attribute", "<bdi>nobody</bdi>")
 
 	form := func(change url.Values) url.Values {

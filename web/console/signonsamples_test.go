@@ -59,9 +59,9 @@ func signOnSamples() []uitest.Sample {
 		{Name: "connection-access", View: sampledConnection(1, "access"), Frame: owner},
 		{Name: "connection-identities", View: sampledConnection(1, "identities"), Frame: owner},
 		{Name: "connection-directory", View: sampledConnection(0, "directory"), Frame: owner},
-		{Name: "directory-draft", View: sampledDirectory(doorward.OtherProduct, "directory"), Frame: owner},
+		{Name: "directory-draft", View: sampledDirectory(doorward.OtherProduct, "directory"), Frame: refusedWith(map[string]string{"name": "Enter a name."})},
 		{Name: "directory-okta", View: sampledDirectory(doorward.Okta, "directory"), Frame: owner},
-		{Name: "directory-ping", View: sampledDirectory(doorward.Ping, "directory"), Frame: refusedWith(map[string]string{"name": "Enter a name."})},
+		{Name: "directory-ping", View: sampledDirectory(doorward.Ping, "directory"), Frame: owner},
 		{Name: "directory-access", View: sampledDirectory(doorward.Okta, "access"), Frame: owner},
 		{Name: "scimsecretmade", View: ui.View{Page: "scimsecretmade", Title: "scim.secret.made", Scripts: []string{"secret.js"}, Body: madeSCIMSecret{basePage, directory.NewSecret{SCIMSecret: sampledDirectorySecrets()[0], Text: "dwc_3f8h2k9qm4x7yh4n6rj7wd2c5tpae7kb6m"}, sampledProviders()[0], scimURL}}, Frame: owner},
 		{Name: "connection-protocol", View: sampledConnection(1, "protocol"), Frame: owner},
@@ -115,7 +115,7 @@ func sampledProviders() (all []provider) {
 			waiting := one.InForce
 			waiting.Issuer, waiting.EmailFrom, waiting.TestedAt = "https://login.microsoftonline.com/1b7e4a90-3c55-4c1e-8d21-7e60f2b4a9c3/v2.0", "preferred_username", nil
 			one.Pending = &waiting
-			one.SCIM = sampledDirectorySecrets()
+			one.SCIM, one.Outside = sampledDirectorySecrets(), doorward.OutsideInvite
 			one.Secrets = []doorward.ConnectionSecret{{ID: "ccs_1", Hint: "9xQ2", CreatedAt: used, ExpiresAt: &soon}, {ID: "ccs_2", Hint: "Ab3f", CreatedAt: used.AddDate(0, -6, 0), ExpiresAt: &used, LastUsedAt: &used}, {ID: "ccs_3", Hint: "kE7w", CreatedAt: used.AddDate(-1, 0, 0), IsLost: true}}
 		case 2:
 			one.Status, one.LastSignInAt, one.InForce = doorward.ConnectionDraft, nil, doorward.ConnectionParameters{ClientAuth: doorward.SecretBasic, EmailFrom: "email"}

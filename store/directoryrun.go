@@ -201,7 +201,7 @@ const (
 	sqlEndUndo      = `UPDATE directory_runs SET undo_state = 'done' WHERE id = $1 AND undo_state = 'running'`
 	// The latest come first: who was made after somebody else's removal may have their name.
 	sqlSubjectsToUndo = `SELECT e.subject_id FROM directory_effects e WHERE e.run_id = $1 AND e.undone = '' AND substr(e.subject_id, 1, 4) = $2
-GROUP BY e.subject_id ORDER BY min(e.id) DESC LIMIT $3`
+GROUP BY e.subject_id ORDER BY min(e.at) DESC, e.subject_id LIMIT $3`
 	sqlCountSubjects = `SELECT count(*) FROM (SELECT DISTINCT e.subject_id FROM directory_effects e WHERE e.run_id = $1 AND e.undone = '' AND substr(e.subject_id, 1, 4) = $2) x`
 	sqlEffectsOf     = selectEffect + `WHERE e.run_id = $1 AND e.subject_id = $2 ORDER BY e.id`
 	sqlMarkEffects   = `UPDATE directory_effects SET undone = $3 WHERE run_id = $1 AND subject_id = $2 AND undone = ''`

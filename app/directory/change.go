@@ -1,7 +1,9 @@
 package directory
 
 import (
+	"cmp"
 	"context"
+	"errors"
 	"slices"
 
 	"github.com/doorward/doorward"
@@ -56,6 +58,10 @@ func (d *Directories) change(ctx context.Context, by doorward.Caller, id string,
 		heldByOthers = said.Active != nil && *said.Active && u.Active != nil && !*u.Active
 		return err
 	})
+	var refused *addressRefused
+	if errors.As(err, &refused) {
+		return u, cmp.Or(d.tellRefused(ctx, by, refused), refused.error)
+	}
 	if err == nil && heldByOthers {
 		d.Record(ctx, by, doorward.Attempt{Outcome: doorward.AttemptDone, Check: CheckSuspended, Advice: AdviceReinstate, Subject: u.UserName, UserID: u.ID})
 	}
@@ -106,7 +112,7 @@ func (w *work) rename(e store.DirectoryEntry, row doorward.DirectoryUser, userNa
 		return address, err
 	}
 	if e.Member.ManagedBy != w.con.TenantID {
-		return "", refuse(scim.Mutability, AdviceOwn, "The account is the person's own: only they change its address.")
+		return "", refuseAddress(e.Member, address)
 	}
 	proved, err := w.isProved(address)
 	if err == nil && !proved {

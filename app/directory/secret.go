@@ -140,7 +140,7 @@ func HashOf(text string) (secret.Hash, error) {
 	return key.Hash(), nil
 }
 
-// EndLeaked ends a leaked secret, given by its hash, on every node before it returns. An unknown one is no error.
+// EndLeaked ends a leaked secret, given by its hash, on every node before it returns. OWNERs are told. An unknown one is no error.
 func (d *Directories) EndLeaked(ctx context.Context, by doorward.Caller, hash secret.Hash) error {
 	found, err := d.db.Read().SCIMSecretByHash(ctx, hash[:])
 	if errors.Is(err, store.ErrNone) {
@@ -158,7 +158,10 @@ func (d *Directories) EndLeaked(ctx context.Context, by doorward.Caller, hash se
 			tx.SkipEvent()
 			return nil
 		}
-		return err
+		if err != nil {
+			return err
+		}
+		return tx.NotifyHolders(ctx, store.MailSCIMSecretLeaked, found.Connection.TenantID, doorward.RoleOwner)
 	})
 	return err
 }

@@ -34,6 +34,7 @@ func (d *Directories) write(ctx context.Context, by doorward.Caller, action door
 		return doorward.Fail(doorward.CodeForbidden, "The connection is a draft: its directory may read, but not write. An OWNER enables the connection.")
 	}
 	on := doorward.Object{Type: "user", ID: id, TenantID: by.TenantID}
+	alarmed := false
 	_, err := d.writer.Do(ctx, by, action, on, func(tx *access.Tx) error {
 		tx.SkipEvent()
 		w := work{ctx: ctx, tx: tx, d: d}
@@ -48,8 +49,13 @@ func (d *Directories) write(ctx context.Context, by doorward.Caller, action door
 		if err := do(&w); err != nil {
 			return err
 		}
-		return w.run.close()
+		err = w.run.close()
+		alarmed = w.run.alarmed
+		return err
 	})
+	if err == nil && alarmed {
+		d.alarms.Add(1)
+	}
 	if errors.Is(err, store.ErrTaken) {
 		err = conflict("Another account has this address.")
 	}

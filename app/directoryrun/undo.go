@@ -39,8 +39,8 @@ func (r *Runs) Undo(ctx context.Context, by doorward.Caller, connectionID, id st
 			err = doorward.Fail(doorward.CodeAlreadyUndone, "")
 		}
 		tx.Changed(doorward.FieldRun, "", id)
-		tx.Changed(doorward.FieldSuspended, strconv.Itoa(found.Suspended), "")
-		tx.Changed(doorward.FieldRemoved, strconv.Itoa(found.Removed), "")
+		tx.Changed(doorward.FieldSuspended, "", strconv.Itoa(found.Suspended))
+		tx.Changed(doorward.FieldRemoved, "", strconv.Itoa(found.Removed))
 		return err
 	})
 	if err != nil {
@@ -194,8 +194,9 @@ func codeOf(err error) doorward.Code {
 // inTransaction does a step for at most limit people or groups; with leave it leaves them as they are.
 func (r *Runs) inTransaction(ctx context.Context, run doorward.DirectoryRun, limit int, leave doorward.Undone, step func(*undoing) (int, error)) (n int, err error) {
 	on := doorward.Object{Type: "connection", ID: run.ConnectionID, TenantID: run.TenantID, ConnectionID: run.ConnectionID}
+	var done, left int
 	_, err = r.writer.Do(ctx, access.System, doorward.DirectoryUndo, on, func(tx *access.Tx) error {
-		n = 0
+		n, done, left = 0, 0, 0
 		tx.SkipEvent()
 		con, err := tx.Connection(ctx, run.ConnectionID)
 		if errors.Is(err, store.ErrNone) {
@@ -212,8 +213,13 @@ func (r *Runs) inTransaction(ctx context.Context, run doorward.DirectoryRun, lim
 		if n, err = step(u); err != nil {
 			return err
 		}
-		return tx.CountUndone(ctx, run.ID, u.done, u.left)
+		done, left = u.done, u.left
+		return tx.CountUndone(ctx, run.ID, done, left)
 	})
+	if err == nil {
+		r.undone.Add(int64(done))
+		r.left.Add(int64(left))
+	}
 	return n, err
 }
 

@@ -35,7 +35,7 @@ func (d *Directories) tellRefused(ctx context.Context, by doorward.Caller, e *ad
 	on := doorward.Object{Type: "user", ID: e.member.ID, TenantID: by.TenantID}
 	_, err := d.writer.Do(ctx, by, doorward.UserRename, on, func(tx *access.Tx) error {
 		tx.SkipEvent()
-		isFirst, err := tx.UseState(ctx, hash[:], tx.Now.Add(refusedFor))
+		isFirst, err := tx.TellRefused(ctx, by.ConnectionID, hash[:])
 		if err != nil || !isFirst {
 			return err
 		}

@@ -198,7 +198,7 @@ func (m *Mail) composeAddressRefused(ctx context.Context, tx *store.Tx, row stor
 	}
 	locale, err := localeOf(ctx, tx, row.Recipient)
 	v := variables{Tenant: tenant.Name, Connection: connection.Name, Site: m.site(), Email: row.Recipient, At: formatTime(row.CreatedAt)}
-	return m.texts.render(row.Kind, locale, v).withStyle(m.styleOf(tenant)), err
+	return m.texts.render(row.Kind, locale, v), err
 }
 
 // composeErased makes the notice to an OWNER that somebody's account was erased. It names what the

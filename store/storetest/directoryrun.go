@@ -126,6 +126,12 @@ func undos(f *fixture) {
 		f.wantChange(tx.EndDirectoryUndo(ctx, r.ID))
 		f.wantNoChange(tx.EndDirectoryUndo(ctx, r.ID))
 	})
+	f.write(func(tx *store.Tx) {
+		f.wantChange(tx.TellRefused(ctx, con.ID, []byte("hash")))
+		f.wantNoChange(tx.TellRefused(ctx, con.ID, []byte("hash")))
+		equal(f, f.value(tx.DeleteOldRefusals(ctx, tx.Now, 9)), int64(0))
+		equal(f, f.value(tx.DeleteOldRefusals(ctx, tx.Now.Add(time.Hour), 9)), int64(1))
+	})
 	equal(f, len(f.value(f.Read().SubjectsToUndo(ctx, r.ID, doorward.PrefixUser, 9)).([]string)), 0)
 	equal(f, len(f.value(f.Read().MovesToUndo(ctx, r.ID, 9)).([]doorward.DirectoryMove)), 0)
 	second.Undone = doorward.UndoneErased

@@ -126,6 +126,7 @@ const (
 	ConnectionDelete       Action = "connection.delete"
 	ConnectionTry          Action = "connection.test"
 	ConnectionSecretChange Action = "connection.secret"      // a client secret was added or deleted, ends soon, or the provider refuses it
+	DirectoryAlarm         Action = "directory.alarm"        // a directory ends the access of many
 	DirectoryUndo          Action = "directory.undo"         // a run of a directory is being undone
 	SetupLinkManage        Action = "connection.setup_link"  // a link for the customer's own IT was made or ended
 	SetupLinkBegin         Action = "connection.setup_begin" // a browser has begun by such a link
@@ -454,6 +455,7 @@ var operated = []Verb{
 	{Action: WebhookFailing},
 	{Action: WebhookDisable},
 	{Action: SSORevert},
+	{Action: DirectoryAlarm},
 	{Action: DomainLapse},
 	{Action: DomainRelease},
 	{Action: InstallationBackup},

@@ -259,9 +259,9 @@ type Attempt struct {
 	RequestIDs       []string // of the last AttemptRequestsMax, the newest last
 }
 
-// IsSame reports whether the entry is the same fault as the other one.
+// IsSame reports whether the entry is the same fault as the other one, or the same request of a directory.
 func (a Attempt) IsSame(b Attempt) bool {
-	isFault := a.Outcome == AttemptRefused || a.Outcome == AttemptUnavailable
+	isFault := a.Outcome == AttemptRefused || a.Outcome == AttemptUnavailable || a.Kind == AttemptSCIM
 	return isFault && a.Kind == b.Kind && a.Outcome == b.Outcome && a.Check == b.Check && a.Seen == b.Seen && a.Advice == b.Advice && a.Subject == b.Subject && a.UserID == b.UserID
 }
 

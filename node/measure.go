@@ -25,6 +25,7 @@ func (n *Node) registerMetrics() {
 	n.registerFactors(m)
 	n.registerSignOns(m)
 	n.registerSignOffs(m)
+	n.registerDirectories(m)
 	n.registerDecisions(m)
 	n.registerHashes(m)
 	n.registerMail(m)
@@ -91,6 +92,14 @@ func (n *Node) registerSignOffs(m *telemetry.Metrics) {
 	for _, metric := range signoff.Metrics {
 		m.Counter(name, help, func() float64 { return float64(n.App.SignOff.Tallied(metric)) }, "kind", string(metric.Kind), "outcome", string(metric.Outcome))
 	}
+}
+
+func (n *Node) registerDirectories(m *telemetry.Metrics) {
+	m.Counter("doorward_directory_alarms_total", "Runs of customers' directories that have suspended or removed many people within an hour, so that OWNERs were told.",
+		func() float64 { return float64(n.App.Directories.Alarms()) })
+	const name, help = "doorward_directory_undone_total", "People and groups that undos of directories' runs have come to, by outcome: done, as before the run; left, as they are."
+	m.Counter(name, help, func() float64 { done, _ := n.App.DirectoryRuns.Undone(); return float64(done) }, "outcome", "done")
+	m.Counter(name, help, func() float64 { _, left := n.App.DirectoryRuns.Undone(); return float64(left) }, "outcome", "left")
 }
 
 func (n *Node) registerDecisions(m *telemetry.Metrics) {

@@ -107,7 +107,9 @@ func attemptEntryFields(a *doorward.Attempt) []any {
 const (
 	selectAttemptEntry = `SELECT a.id, a.connection_id, a.kind, a.at, a.outcome, a.checked, a.seen, a.advice, a.subject, a.user_id, a.address, a.count, a.request_ids
 FROM connection_attempts a `
-	sqlLastAttemptEntry   = selectAttemptEntry + `WHERE a.connection_id = $1 AND a.kind = $2 ORDER BY a.at DESC, a.id DESC LIMIT 1`
+	sqlLastAttemptEntry = selectAttemptEntry + `WHERE a.connection_id = $1 AND a.kind = $2 ORDER BY a.at DESC, a.id DESC LIMIT 1`
+	sqlSameAttemptEntry = selectAttemptEntry + `WHERE a.connection_id = $1 AND a.kind = $2 AND a.outcome = $3 AND a.checked = $4 AND a.seen = $5 AND a.advice = $6 AND a.subject = $7 AND a.user_id = $8
+ORDER BY a.at DESC, a.id DESC LIMIT 1`
 	sqlInsertAttemptEntry = `INSERT INTO connection_attempts (id, connection_id, kind, at, outcome, checked, seen, advice, subject, user_id, address, count, request_ids)
 SELECT $1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13 WHERE EXISTS (SELECT 1 FROM connections c WHERE c.id = $2)`
 	sqlMergeAttemptEntry = `UPDATE connection_attempts SET at = $2, count = count + $3, request_ids = $4 WHERE id = $1 AND count = $5`
@@ -139,6 +141,11 @@ func (r Reader) AttemptPage(ctx context.Context, connectionID string, w doorward
 // LastAttempt returns the newest entry of the kind in the protocol of the connection, or ErrNone.
 func (r Reader) LastAttempt(ctx context.Context, connectionID string, kind doorward.AttemptKind) (doorward.Attempt, error) {
 	return one(ctx, r, attemptEntryFields, sqlLastAttemptEntry, connectionID, string(kind))
+}
+
+// SameAttempt returns the newest entry in the protocol of a's connection that is about the same as a, or ErrNone.
+func (r Reader) SameAttempt(ctx context.Context, a doorward.Attempt) (doorward.Attempt, error) {
+	return one(ctx, r, attemptEntryFields, sqlSameAttemptEntry, a.ConnectionID, string(a.Kind), string(a.Outcome), a.Check, storable(a.Seen), a.Advice, storable(a.Subject), a.UserID)
 }
 
 // InsertAttemptEntry adds the entry to the protocol of its connection, where the newest

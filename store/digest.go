@@ -26,6 +26,7 @@ var HeldBack = map[MailKind]doorward.Action{
 	MailOperatorKeyLeaked: doorward.APIKeyLeak, MailServiceKeyLeaked: doorward.APIKeyLeak,
 	MailWebhookFailing: doorward.WebhookFailing, MailWebhookDisabled: doorward.WebhookDisable,
 	MailSCIMSecretExpiring:   doorward.ConnectionSecretChange,
+	MailSCIMSecretLeaked:     doorward.APIKeyLeak,
 	MailClientSecretExpiring: doorward.ConnectionSecretChange, MailClientRefused: doorward.ConnectionSecretChange,
 	MailSecretsLost: doorward.MasterKeyReplace, MailDomainLapsed: doorward.DomainLapse, MailDomainTaken: doorward.DomainDelete,
 	MailAccountErased: doorward.AccountErase, MailTenantOwnerless: doorward.TenantOwnerless, MailAddressSuspended: doorward.UserSuspend,

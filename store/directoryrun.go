@@ -200,8 +200,8 @@ const (
 	sqlCountUndone  = `UPDATE directory_runs SET undone = undone + $2, left_as_is = left_as_is + $3 WHERE id = $1`
 	sqlEndUndo      = `UPDATE directory_runs SET undo_state = 'done' WHERE id = $1 AND undo_state = 'running'`
 	// The latest come first: who was made after somebody else's removal may have their name.
-	sqlSubjectsToUndo = `SELECT e.subject_id FROM directory_effects e WHERE e.run_id = $1 AND e.undone = '' AND substr(e.subject_id, 1, 4) = $2
-GROUP BY e.subject_id ORDER BY min(e.id) DESC LIMIT $3`
+	sqlSubjectsToUndo = `SELECT x.subject_id FROM (SELECT e.subject_id AS subject_id, min(e.at) AS at FROM directory_effects e
+  WHERE e.run_id = $1 AND e.undone = '' AND substr(e.subject_id, 1, 4) = $2 GROUP BY e.subject_id) x ORDER BY x.at DESC, x.subject_id LIMIT $3`
 	sqlCountSubjects = `SELECT count(*) FROM (SELECT DISTINCT e.subject_id FROM directory_effects e WHERE e.run_id = $1 AND e.undone = '' AND substr(e.subject_id, 1, 4) = $2) x`
 	sqlEffectsOf     = selectEffect + `WHERE e.run_id = $1 AND e.subject_id = $2 ORDER BY e.id`
 	sqlMarkEffects   = `UPDATE directory_effects SET undone = $3 WHERE run_id = $1 AND subject_id = $2 AND undone = ''`
@@ -264,4 +264,20 @@ func (r Reader) DirectoryMovesOf(ctx context.Context, runID, groupID, memberID s
 // MarkMoveUndone is MarkUndone for a member's place in a group.
 func (tx *Tx) MarkMoveUndone(ctx context.Context, runID, groupID, memberID string, as doorward.Undone) error {
 	return tx.run(ctx, sqlMarkMoves, runID, groupID, memberID, string(as))
+}
+
+const (
+	sqlTellRefused    = `INSERT INTO directory_refusals (hash, connection_id, at) VALUES ($1, $2, $3) ON CONFLICT (hash) DO NOTHING`
+	sqlDeleteRefusals = `DELETE FROM directory_refusals WHERE hash IN (SELECT hash FROM directory_refusals WHERE at < $1 ORDER BY at LIMIT $2)`
+)
+
+// TellRefused records that somebody is told of an address that a directory has asked for, by the hash of both, and reports
+// whether nobody has told them.
+func (tx *Tx) TellRefused(ctx context.Context, connectionID string, hash []byte) (bool, error) {
+	return tx.affected(ctx, sqlTellRefused, hash, connectionID, micros(tx.Now))
+}
+
+// DeleteOldRefusals forgets at most limit of these of before an instant, and returns how many.
+func (tx *Tx) DeleteOldRefusals(ctx context.Context, before time.Time, limit int) (int64, error) {
+	return tx.exec(ctx, sqlDeleteRefusals, micros(before), limit)
 }

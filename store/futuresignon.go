@@ -23,6 +23,14 @@ WHERE last_used_at > $2`
   last_used_at = CASE WHEN last_used_at > $1 THEN $1 ELSE last_used_at END
 WHERE created_at > $2 OR last_used_at > $2`
 
+	// A secret with an end lives as long as it would have.
+	sqlClampSCIMSecrets = `UPDATE scim_secrets SET expires_at = CASE WHEN created_at > $2 THEN $1 + (expires_at - created_at) ELSE expires_at END,
+  created_at = CASE WHEN created_at > $1 THEN $1 ELSE created_at END, last_used_at = CASE WHEN last_used_at > $1 THEN $1 ELSE last_used_at END
+WHERE created_at > $2 OR last_used_at > $2`
+
+	// Else all writes would belong to one run, which can be undone for long.
+	sqlClampDirectoryRuns = `UPDATE directory_runs SET began_at = CASE WHEN began_at > $1 THEN $1 ELSE began_at END, last_at = $1 WHERE last_at > $2`
+
 	// A first key signs at once, and each other one as long after it was made as it would have.
 	sqlClampConnectionKeys = `UPDATE connection_keys SET signs_from = $1 + (signs_from - created_at), created_at = $1 WHERE created_at > $2`
 
@@ -46,7 +54,7 @@ WHERE created_at > $2 OR last_used_at > $2`
 // clampSignOn corrects the times of connections, identities and demands for sign-on.
 func (tx *Tx) clampSignOn(ctx context.Context, now, beyond int64) error {
 	for _, query := range []string{
-		sqlClampDiscoveries, sqlClampConnections, sqlClampIdentities, sqlClampConnectionSecrets, sqlClampConnectionKeys, sqlClampConnectionKeyEnds,
+		sqlClampDiscoveries, sqlClampConnections, sqlClampIdentities, sqlClampConnectionSecrets, sqlClampSCIMSecrets, sqlClampDirectoryRuns, sqlClampConnectionKeys, sqlClampConnectionKeyEnds,
 		sqlClampConnectionTests, sqlClampAttemptEntries, sqlClampUsedStates, sqlClampSSOPolicies,
 	} {
 		if err := tx.run(ctx, query, now, beyond); err != nil {

@@ -57,9 +57,13 @@ const (
 	MailSecretsLost MailKind = "secrets_lost" // to OWNERs: secrets of the tenant were lost with the master key
 	MailSSOBypass   MailKind = "sso_bypass"   // to OWNERs: one of them has signed in without the sign-on that the tenant demands
 	// Notices about a connection, to OWNERs; SubjectID is the audit event.
+	MailDirectoryAlarm       MailKind = "directory_alarm"        // its directory has suspended or removed many people
+	MailSCIMSecretLeaked     MailKind = "scim_secret_leaked"     // a secret of its directory was found and ended
 	MailSCIMSecretExpiring   MailKind = "scim_secret_expiring"   // a secret of a connection's directory ends soon
 	MailClientSecretExpiring MailKind = "client_secret_expiring" // a client secret ends soon
 	MailClientRefused        MailKind = "client_refused"         // the provider refuses every client secret, or the key
+
+	MailAddressRefused MailKind = "address_refused" // a directory wanted another address for the recipient's account; SubjectID is the connection
 
 	MailDigest MailKind = "digest" // notices that were held back: see Tx.HoldNotice
 
@@ -73,7 +77,7 @@ var MailKinds = []MailKind{
 	MailEmailConfirm, MailEmailRequested, MailEmailChanged, MailEmailRestored, MailEmailSet,
 	MailFactorAdded, MailFactorRemoved, MailFactorRenamed, MailFactorsRemoved, MailFactorsReset, MailFactorsWord, MailFactorsDemanded, MailRecoveryCodes, MailRecoveryUsed,
 	MailPasskeyCopied, MailFactorsDisabled,
-	MailWebhookFailing, MailWebhookDisabled, MailDomainLapsed, MailDomainTaken, MailClientSecretExpiring, MailSCIMSecretExpiring, MailClientRefused, MailAccountErased, MailSSOBypass, MailSecretsLost, MailDigest,
+	MailWebhookFailing, MailWebhookDisabled, MailDomainLapsed, MailDomainTaken, MailClientSecretExpiring, MailSCIMSecretExpiring, MailSCIMSecretLeaked, MailDirectoryAlarm, MailAddressRefused, MailClientRefused, MailAccountErased, MailSSOBypass, MailSecretsLost, MailDigest,
 }
 
 // kindsToSend is the list of MailKinds in which sqlDueMails looks for the kind of a mail.

@@ -28,7 +28,7 @@ var perTenant = []string{"audit_chains", "factor_demands", "feed_chains", "logos
 // mayScan are the statements that read another table from its beginning, by the reason.
 var mayScan = map[string][]string{
 	"what a clock that was ahead has written is corrected once": {
-		"sqlClampAPIKeyUses", "sqlClampAPIKeys", "sqlClampCalls", "sqlClampConnectionKeys", "sqlClampConnectionSecrets", "sqlClampConnections", "sqlClampDiscoveries", "sqlClampDomains", "sqlClampFactorCodes", "sqlClampFactorWords", "sqlClampForgotten", "sqlClampIdentities", "sqlClampRememberedBrowsers", "sqlClampResets", "sqlClampSessions", "sqlClampSetupLinks", "sqlClampThrottles",
+		"sqlClampAPIKeyUses", "sqlClampAPIKeys", "sqlClampCalls", "sqlClampConnectionKeys", "sqlClampConnectionSecrets", "sqlClampConnections", "sqlClampDiscoveries", "sqlClampDomains", "sqlClampFactorCodes", "sqlClampFactorWords", "sqlClampForgotten", "sqlClampIdentities", "sqlClampRememberedBrowsers", "sqlClampResets", "sqlClampSCIMSecrets", "sqlClampSessions", "sqlClampSetupLinks", "sqlClampThrottles",
 	},
 	"all rows change after a restore, or when all sessions are ended": {
 		"sqlDeleteAllCalls", "sqlDeleteAllSessions", "sqlDisableAllAPIKeys", "sqlDisableAllConnections", "sqlEndAllDevices", "sqlEndAllFactorCodes", "sqlEndAllFactorWords", "sqlEndAllSetupLinks", "sqlEndDeviceCounters", "sqlExpireAllResets",

@@ -304,6 +304,13 @@ func (tx *Tx) DeleteMembership(ctx context.Context, tenantID, userID string) (bo
 	return tx.affected(ctx, sqlDeleteMembership, tenantID, userID)
 }
 
+const sqlCountActiveMembers = `SELECT count(*) FROM memberships WHERE tenant_id = $1 AND status = 'active'`
+
+// CountActiveMembers counts the active members of the tenant.
+func (r Reader) CountActiveMembers(ctx context.Context, tenantID string) (int, error) {
+	return one(ctx, r, countColumn, sqlCountActiveMembers, tenantID)
+}
+
 const sqlCountActiveOwners = `SELECT count(*) FROM memberships WHERE tenant_id = $1 AND role = 'OWNER' AND status = 'active'`
 
 // CountActiveOwners counts active OWNERs. The count is right only under LockTenant.

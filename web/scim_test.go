@@ -8,6 +8,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/doorward/doorward"
 	"github.com/doorward/doorward/doorwardtest"
@@ -193,5 +194,100 @@ func TestSCIMSecrets(t *testing.T) {
 		d.send(t, "GET "+scimUsers, nil, next).refused(http.StatusUnauthorized, "")
 		d.send(t, "GET "+scimUsers, nil, owner).refused(http.StatusUnauthorized, "")
 		d.send(t, "GET /scim/v2/nothing", nil, next).refused(http.StatusNotFound, "")
+	})
+}
+
+// protocolOf returns the newest entry of a connection's protocol that has the check.
+func (s *server) protocolOf(t *testing.T, con, check string, owner func(*http.Request)) m {
+	t.Helper()
+	all, _ := s.send(t, "GET "+connectionsPath+"/"+con+"/attempts?limit=100", nil, owner).ok(http.StatusOK).at("items").([]any)
+	for _, one := range all {
+		if one.(m)["check"] == check {
+			return one.(m)
+		}
+	}
+	t.Fatalf("the protocol has no entry of %s: %v", check, all)
+	return nil
+}
+
+// TestSCIMProtocol: each refused request of a directory, and each that is odd, is in the protocol of its connection, with
+// what was asked, the answer and an advice, and without values of attributes. The same again is counted there.
+func TestSCIMProtocol(t *testing.T) {
+	onBoth(t, func(t *testing.T, d *server) {
+		acme := d.Tenant("Acme")
+		con, idp := d.directory(t, acme)
+		owner := as(acme.Owner.Token())
+		patch := func(path string, operations ...m) m { return m{"Operations": operations} }
+		ann := d.send(t, "POST "+scimUsers, m{"userName": "ann@acme.example", "externalId": "a1"}, idp).ok(http.StatusCreated).text("id")
+		group := d.send(t, "POST /scim/v2/Groups", m{"displayName": "All"}, idp).ok(http.StatusCreated).text("id")
+		hand := acme.Join("hand@elsewhere.example", "USER")
+		advices := map[any]bool{}
+		for _, c := range []struct {
+			request              string
+			body                 m
+			status               int
+			check, advice, asked string
+			subject              string
+		}{
+			{"POST /Users", m{"userName": "ann@acme.example", "displayName": "Zoe Private"}, 409, "uniqueness", "scim_uniqueness", "POST /Users (displayName, userName) → 409 uniqueness ", "ann@acme.example"},
+			{"POST /Users", m{"userName": "ann", "externalId": "x"}, 400, "invalidValue", "scim_address", "POST /Users (externalId, userName) → 400 invalidValue ", "ann"},
+			{"POST /Users", m{"externalId": "x"}, 400, "invalidValue", "scim_value", "POST /Users (externalId) → 400 ", "x"},
+			{"PATCH /Users/" + ann, patch("", m{"op": "Replace", "path": `emails[value eq "secret@x.example"].value`, "value": 7}), 400, "invalidValue", "scim_value", "PATCH /Users/{id} (replace emails.value) → 400 ", ann},
+			{"PATCH /Users/" + ann, patch("", m{"op": "add", "value": m{"active": "maybe"}}), 400, "invalidValue", "scim_value", "PATCH /Users/{id} (add active) → 400 ", ann},
+			{"PATCH /Users/" + ann, patch("", m{"op": "remove"}), 400, "noTarget", "scim_target", "PATCH /Users/{id} (remove) → 400 noTarget ", ann},
+			{"PUT /Users/" + hand.ID, m{"userName": "other@acme.example"}, 400, "mutability", "scim_own", "PUT /Users/{id} (userName) → 400 mutability ", "other@acme.example"},
+			{"PUT /Users/" + ann, m{"userName": "ann@other.example"}, 400, "invalidValue", "scim_domain", "PUT /Users/{id} (userName) → 400 ", "ann@other.example"},
+			{"PATCH /Groups/" + group, patch("", m{"op": "replace", "path": `members[value eq "u"].type`, "value": "x"}), 400, "mutability", "scim_mutability", "PATCH /Groups/{id} (replace members.type) → 400 ", group},
+			{"PATCH /Groups/" + group, patch("", m{"op": "add", "path": "members", "value": []m{{"value": "usr_nobody"}}}), 400, "invalidValue", "scim_member", "PATCH /Groups/{id} (add members) → 400 ", group},
+			{"GET /Users?filter=" + url.QueryEscape(`title co "private"`), nil, 400, "invalidFilter", "scim_filter", "GET /Users → 400 invalidFilter ", ""},
+			{"GET /Users/usr_nobody", nil, 404, "unknown", "scim_unknown", "GET /Users/{id} → 404 ", "usr_nobody"},
+			{"DELETE /Users/" + acme.Owner.ID, nil, 409, "last_owner", "scim_owner", "DELETE /Users/{id} → 409 ", acme.Owner.ID},
+		} {
+			before := 0.0
+			d.clock.advance(time.Minute)
+			for range 2 {
+				var body any
+				if c.body != nil {
+					body = c.body
+				}
+				method, path, _ := strings.Cut(c.request, " ")
+				d.send(t, method+" /scim/v2"+path, body, idp).ok(c.status)
+				got := d.protocolOf(t, con, c.check, owner)
+				seen, _ := got["seen"].(string)
+				subject, _ := got["subject"].(string)
+				if got["kind"] != "scim" || got["outcome"] != "refused" || got["advice"] != c.advice || !strings.HasPrefix(seen, c.asked) || subject != c.subject {
+					t.Errorf("%s %v is in the protocol as %v", c.request, c.body, got)
+				}
+				if strings.Contains(seen, "rivate") || strings.Contains(seen, "secret@") {
+					t.Errorf("%s: the protocol has values: %s", c.request, seen)
+				}
+				if n := got["count"].(float64); n != before+1 {
+					t.Errorf("%s is counted %v times", c.request, n)
+				}
+				before++
+			}
+			advices[c.advice] = true
+		}
+		owner = as(acme.Owner.Login())
+		d.send(t, "PATCH "+connectionsPath+"/"+con, m{"directory": m{"outside": "refuse"}}, owner).ok(http.StatusOK)
+		d.send(t, "POST "+scimUsers, m{"userName": "new@elsewhere.example"}, idp).refused(http.StatusBadRequest, "invalidValue")
+		if got := d.protocolOf(t, con, "invalidValue", owner); got["advice"] != "scim_domain" {
+			t.Errorf("an address elsewhere is in the protocol as %v", got)
+		}
+		d.send(t, "PATCH /api/v2/users/"+ann, m{"status": "suspended"}, owner).ok(http.StatusOK)
+		for range 2 {
+			d.send(t, "PATCH "+scimUsers+"/"+ann, patch("", m{"op": "replace", "path": "active", "value": true}), idp).ok(http.StatusOK).is("active", false)
+			d.send(t, "PATCH /scim/v2/Groups/"+group, patch("", m{"op": "remove", "path": `members[value eq "` + ann + `"]`}), idp).ok(http.StatusNoContent)
+		}
+		for check, advice := range map[string]string{"suspended": "reinstate", "groups": "scim_members"} {
+			if got := d.protocolOf(t, con, check, owner); got["outcome"] != "done" || got["count"] != 2.0 || got["advice"] != advice {
+				t.Errorf("%s is in the protocol as %v", check, got)
+			}
+		}
+		d.send(t, "PATCH "+connectionsPath+"/"+con, m{"status": "disabled"}, owner).ok(http.StatusOK)
+		d.send(t, "GET "+scimUsers, nil, idp).refused(http.StatusUnauthorized, "")
+		if got := d.protocolOf(t, con, "secret", owner); got["advice"] != "scim_disabled" || !strings.HasPrefix(got["seen"].(string), "GET /Users → 401 the secret dwc_") {
+			t.Errorf("a secret that rests is in the protocol as %v", got)
+		}
 	})
 }

@@ -32,9 +32,18 @@ func TestSignOffByProvider(t *testing.T) {
 		revoke(token(), m{"sub_id": m{"format": "email", "email": "ann@acme.example"}}).ok(http.StatusNoContent)
 		revoke(token(), m{"sub_id": m{"format": "iss_sub", "iss": f.provider.Issuer(), "sub": "2"}, "subject": who}).fails(http.StatusNotFound, "not_found")
 		revoke(token(), m{}).invalid("/sub_id/format", "invalid")
+		first := func() m { return f.ask("GET "+f.path+"/attempts", nil).ok(http.StatusOK).at("items").([]any)[0].(m) }
 		revoke(token(), m{"subject": m{"format": "email"}}).invalid("/subject/email", "required")
-		if first := f.ask("GET "+f.path+"/attempts", nil).ok(http.StatusOK).at("items").([]any)[0].(m); first["kind"] != "revoke" || first["check"] != "sub" {
-			t.Errorf("the protocol begins with %v", first)
+		if got := first(); got["check"] != "body" || got["seen"] != "validation_failed, /subject/email required" || got["advice"] != "revoke_body" {
+			t.Errorf("a body without an address is in the protocol as %v", got)
+		}
+		revoke(token(), m{"more": "value"}).ok(http.StatusBadRequest)
+		if got := first(); got["check"] != "body" || strings.Contains(got["seen"].(string), "value") {
+			t.Errorf("a body that isn't understood is in the protocol as %v", got)
+		}
+		revoke("x", m{"more": "value"}).ok(http.StatusBadRequest)
+		if got := first(); got["count"] != 1.0 {
+			t.Errorf("a body with a wrong token is in the protocol as %v", got)
 		}
 
 		logout := func(form url.Values) answer {

@@ -878,6 +878,7 @@ func (r *recorder) checkAllVerbsRecorded() {
 	seen[doorward.InstallationBackup], seen[doorward.InstallationRestore], seen[doorward.InstallationMove] = true, true, true
 	seen[doorward.WebhookFailing], seen[doorward.WebhookDisable] = true, true                                       // tested in app/webhook
 	seen[doorward.ConnectionSwitch], seen[doorward.ConnectionTry], seen[doorward.IdentityUnlink] = true, true, true // tested in app/connection
+	seen[doorward.DirectoryAlarm], seen[doorward.DirectoryUndo] = true, true                                        // tested in app/directory and app/directoryrun
 	seen[doorward.SetupLinkBegin] = true                                                                            // tested in app/setuplink
 	seen[doorward.DomainUpdate], seen[doorward.DomainLapse] = true, true                                            // tested in app/domain
 	seen[doorward.SSORefuse], seen[doorward.IdentityLink], seen[doorward.UserJoin] = true, true, true               // tested in app/signon

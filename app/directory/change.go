@@ -1,7 +1,9 @@
 package directory
 
 import (
+	"cmp"
 	"context"
+	"errors"
 	"slices"
 
 	"github.com/doorward/doorward"
@@ -56,11 +58,12 @@ func (d *Directories) change(ctx context.Context, by doorward.Caller, id string,
 		heldByOthers = said.Active != nil && *said.Active && u.Active != nil && !*u.Active
 		return err
 	})
+	var refused *addressRefused
+	if errors.As(err, &refused) {
+		return u, cmp.Or(d.tellRefused(ctx, by, refused), refused.error)
+	}
 	if err == nil && heldByOthers {
-		d.providers.Record(ctx, doorward.Attempt{
-			ConnectionID: by.ConnectionID, Kind: doorward.AttemptSCIM, Outcome: doorward.AttemptRefused, Check: "suspended",
-			Subject: u.UserName, UserID: u.ID, RequestIDs: []string{by.RequestID},
-		})
+		d.Record(ctx, by, doorward.Attempt{Outcome: doorward.AttemptDone, Check: CheckSuspended, Advice: AdviceReinstate, Subject: u.UserName, UserID: u.ID})
 	}
 	return u, err
 }
@@ -109,11 +112,11 @@ func (w *work) rename(e store.DirectoryEntry, row doorward.DirectoryUser, userNa
 		return address, err
 	}
 	if e.Member.ManagedBy != w.con.TenantID {
-		return "", refuse(scim.Mutability, "The account is the person's own: only they change its address.")
+		return "", refuseAddress(e.Member, address)
 	}
 	proved, err := w.isProved(address)
 	if err == nil && !proved {
-		err = refuse(scim.InvalidValue, "Send an address in a domain that the tenant has proved.")
+		err = refuse(scim.InvalidValue, AdviceDomain, "Send an address in a domain that the tenant has proved.")
 	}
 	return address, err
 }

@@ -9,15 +9,20 @@
 //	secret.go   secrets: making, ending, checking
 //	read.go     people as the directory sees them
 //	write.go    the one way to write
+//	alarm.go    mails to OWNERs when it ends the access of many
 //	record.go   what a write has changed, in its run
 //	make.go     POST
 //	change.go   PUT, PATCH, DELETE
+//	protocol.go what the protocol has of refused requests
+//	refused.go  mails about addresses that were refused
+//	said.go     what directories hold of a member, for the pages about people
 //
 // Errors are those of doorward, and *scim.Error for what RFC 7644 names.
 package directory
 
 import (
 	"net/http"
+	"sync/atomic"
 
 	"github.com/doorward/doorward/app/access"
 	"github.com/doorward/doorward/app/member"
@@ -39,6 +44,7 @@ type Directories struct {
 	base      string             // address of this installation, without a slash at the end
 	registry  *registry.Registry // by the hash of a secret
 	queries   registry.QueryLimiter
+	alarms    atomic.Int64 // mails to OWNERs about runs that end the access of many
 }
 
 // maxInMemory is how many secrets are kept in memory; others are read from the database.
@@ -51,12 +57,15 @@ func New(writer *access.Writer, db *store.DB, l *lease.Lease, providers *provide
 	return d
 }
 
+// Alarms returns how often this node has told OWNERs that a directory ends the access of many.
+func (d *Directories) Alarms() int64 { return d.alarms.Load() }
+
 // URL is where directories write.
 func (d *Directories) URL() string { return d.base + "/scim/v2" }
 
-// refuse returns a 400 of SCIM.
-func refuse(scimType, detail string) error {
-	return &scim.Error{Status: http.StatusBadRequest, Type: scimType, Detail: detail}
+// refuse returns a 400 of SCIM. advice is what the protocol says to do; empty: what it says of the scimType.
+func refuse(scimType, advice, detail string) error {
+	return &scim.Error{Status: http.StatusBadRequest, Type: scimType, Detail: detail, Advice: advice}
 }
 
 // conflict returns the 409 for a value that somebody else has.

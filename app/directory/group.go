@@ -149,9 +149,8 @@ func (d *Directories) onGroup(ctx context.Context, by doorward.Caller, id string
 		return err
 	})
 	if err == nil && absent > 0 {
-		d.providers.Record(ctx, doorward.Attempt{
-			ConnectionID: by.ConnectionID, Kind: doorward.AttemptSCIM, Outcome: doorward.AttemptDone, Check: "groups",
-			Seen: "members were removed from a group that they aren't in", Subject: g.DisplayName, RequestIDs: []string{by.RequestID},
+		d.Record(ctx, by, doorward.Attempt{
+			Outcome: doorward.AttemptDone, Check: CheckMembers, Advice: AdviceMembers, Seen: "members were removed from a group that they aren't in", Subject: g.DisplayName,
 		})
 	}
 	return g, err
@@ -317,7 +316,7 @@ func (w *work) difference(groupID string, to scim.GroupChange) (in, out []string
 	for _, id := range come {
 		p, known := people[id]
 		if !known {
-			return nil, nil, refuse(scim.InvalidValue, "A member isn't known here. Nothing was changed: provision the person first.")
+			return nil, nil, refuse(scim.InvalidValue, AdviceMember, "A member isn't known here. Nothing was changed: provision the person first.")
 		}
 		in = append(in, p.ID)
 	}

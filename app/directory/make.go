@@ -83,7 +83,7 @@ func (w *work) accountFor(row doorward.DirectoryUser) (account doorward.Account,
 	}
 	if !proved {
 		if w.con.Outside == doorward.OutsideRefuse {
-			err = refuse(scim.InvalidValue, "The tenant hasn't proved the domain of this address, and its connection refuses others. Prove the domain, or let the connection invite.")
+			err = refuse(scim.InvalidValue, AdviceDomain, "The tenant hasn't proved the domain of this address, and its connection refuses others. Prove the domain, or let the connection invite.")
 		}
 		return account, false, err
 	}

@@ -114,10 +114,11 @@ func (w *work) groupEffect(kind doorward.DirectoryEffectKind, before, after *doo
 
 // recorder records the effects of one write in the run that it belongs to.
 type recorder struct {
-	ctx context.Context
-	tx  *access.Tx
-	con doorward.Connection
-	run *doorward.DirectoryRun // nil: there was no effect yet
+	ctx            context.Context
+	tx             *access.Tx
+	con            doorward.Connection
+	run            *doorward.DirectoryRun // nil: there was no effect yet
+	ended, alarmed bool                   // whether the write has ended somebody's access, and whether OWNERs are told of that
 }
 
 // withStates returns the effect with both states as JSON; nil: none.
@@ -145,6 +146,7 @@ func (r *recorder) insert(e doorward.DirectoryEffect) (doorward.DirectoryEffect,
 		}
 	}
 	r.run.Count(e)
+	r.ended = r.ended || e.UserID != "" && (e.Kind == doorward.DirectorySuspended || e.Kind == doorward.DirectoryRemoved)
 	e.ID, e.RunID, e.ConnectionID, e.TenantID = r.run.EffectID(), r.run.ID, r.con.ID, r.con.TenantID
 	return e, r.tx.InsertDirectoryEffect(r.ctx, e)
 }
@@ -169,6 +171,9 @@ func (r *recorder) close() error {
 		return nil
 	}
 	r.run.Last = later(r.run.Last, r.tx.Now)
+	if err := r.alarm(); err != nil {
+		return err
+	}
 	return r.tx.UpdateDirectoryRun(r.ctx, *r.run)
 }
 

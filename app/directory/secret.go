@@ -140,7 +140,7 @@ func HashOf(text string) (secret.Hash, error) {
 	return key.Hash(), nil
 }
 
-// EndLeaked ends a leaked secret, given by its hash, on every node before it returns. An unknown one is no error.
+// EndLeaked ends a leaked secret, given by its hash, on every node before it returns. OWNERs are told. An unknown one is no error.
 func (d *Directories) EndLeaked(ctx context.Context, by doorward.Caller, hash secret.Hash) error {
 	found, err := d.db.Read().SCIMSecretByHash(ctx, hash[:])
 	if errors.Is(err, store.ErrNone) {
@@ -158,7 +158,10 @@ func (d *Directories) EndLeaked(ctx context.Context, by doorward.Caller, hash se
 			tx.SkipEvent()
 			return nil
 		}
-		return err
+		if err != nil {
+			return err
+		}
+		return tx.NotifyHolders(ctx, store.MailSCIMSecretLeaked, found.Connection.TenantID, doorward.RoleOwner)
 	})
 	return err
 }
@@ -228,7 +231,7 @@ func (d *Directories) load(ctx context.Context, by doorward.Caller, hash secret.
 	case err != nil:
 		return p, err
 	case found.Secret.IsOver(now) || found.Connection.Status == doorward.ConnectionDisabled:
-		return p, doorward.Fail(doorward.CodeUnauthenticated, "")
+		return p, &RefusedSecret{found.Connection.ID, found.Secret.Hint, found.Secret.IsOver(now)}
 	}
 	p = doorward.PrincipalOfDirectory(found.Connection, found.Tenant)
 	d.remember(hash, p, found.Secret, mark)

@@ -27,6 +27,9 @@ func (d *Directories) Sweep(ctx context.Context) error {
 		d.writer.InBatches(ctx, func(tx *store.Tx, limit int) (int64, error) { // of runs that are gone
 			return tx.DeleteOldDirectoryEffects(ctx, tx.Now.Add(-doorward.DirectoryRunsKept-doorward.DirectoryRunMax), limit)
 		}),
+		d.writer.InBatches(ctx, func(tx *store.Tx, limit int) (int64, error) {
+			return tx.DeleteOldRefusals(ctx, tx.Now.Add(-refusedFor), limit)
+		}),
 	}
 	for _, notice := range noticesBefore {
 		errs = append(errs, access.EachDue(func(s store.ExpiringSecret) string { return s.ID }, func(limit int) ([]store.ExpiringSecret, error) {

@@ -35,11 +35,15 @@ func (d *Directories) write(ctx context.Context, by doorward.Caller, action door
 		return doorward.Fail(doorward.CodeForbidden, "The connection is a draft: its directory may read, but not write. An OWNER enables the connection.")
 	}
 	on := doorward.Object{Type: "user", ID: id, TenantID: by.TenantID}
-	isDue := false
-	_, err := d.writer.Do(ctx, by, action, on, func(tx *access.Tx) (err error) {
-		isDue, err = d.work(ctx, tx, do)
+	isDue, alarmed := false, false
+	_, err := d.writer.Do(ctx, by, action, on, func(tx *access.Tx) error {
+		w, err := d.work(ctx, tx, do)
+		isDue, alarmed = w.isDue, w.run.alarmed
 		return err
 	})
+	if err == nil && alarmed {
+		d.alarms.Add(1)
+	}
 	if errors.Is(err, store.ErrTaken) {
 		err = conflict("Another account has this address.")
 	}
@@ -49,21 +53,22 @@ func (d *Directories) write(ctx context.Context, by doorward.Caller, action door
 	return notFound(err)
 }
 
-// work runs do as a write of the directory that tx.By names, and reports whether roles are due after the transaction.
-func (d *Directories) work(ctx context.Context, tx *access.Tx, do func(*work) error) (isDue bool, err error) {
+// work runs do as a write of the directory that tx.By names, and returns what is left to do after the transaction.
+func (d *Directories) work(ctx context.Context, tx *access.Tx, do func(*work) error) (work, error) {
 	tx.SkipEvent()
-	w := work{ctx: ctx, tx: tx, d: d}
+	w := work{ctx: ctx, tx: tx, d: d, run: &recorder{ctx: ctx, tx: tx}}
+	var err error
 	if w.con, err = tx.Connection(ctx, tx.By.ConnectionID); err == nil {
 		w.tenant, err = tx.Tenant(ctx, tx.By.TenantID)
 	}
 	if err != nil {
-		return false, err
+		return w, err
 	}
-	w.run = &recorder{ctx: ctx, tx: tx, con: w.con}
+	w.run.con = w.con
 	if err := do(&w); err != nil {
-		return false, err
+		return w, err
 	}
-	return w.isDue, w.run.close()
+	return w, w.run.close()
 }
 
 // finishRoles gives everybody the role that a change of groups has made due. What a crash leaves, a sweep goes on with.
@@ -171,10 +176,10 @@ func (w *work) recordStatus(action doorward.Action, was doorward.User, more ...d
 func (w *work) checkAddress(userName string) (string, error) {
 	address, err := mailaddr.Parse(userName)
 	if err != nil {
-		return "", refuse(scim.InvalidValue, "Send an e-mail address as userName.")
+		return "", refuse(scim.InvalidValue, AdviceAddress, "Send an e-mail address as userName.")
 	}
 	if domains := w.tenant.Settings.AllowedDomains; len(domains) > 0 && !slices.Contains(domains, mailaddr.Domain(address)) {
-		return "", refuse(scim.InvalidValue, "The settings of the tenant don't allow this address.")
+		return "", refuse(scim.InvalidValue, AdviceAllowed, "The settings of the tenant don't allow this address.")
 	}
 	return address, nil
 }

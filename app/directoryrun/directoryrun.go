@@ -13,6 +13,8 @@
 package directoryrun
 
 import (
+	"sync/atomic"
+
 	"github.com/doorward/doorward/app/access"
 	"github.com/doorward/doorward/app/member"
 	"github.com/doorward/doorward/store"
@@ -24,6 +26,8 @@ type Runs struct {
 	db     *store.DB
 	life   store.SessionLifetime
 	owners member.Owners
+	undone atomic.Int64  // people and groups that this node has brought back
+	left   atomic.Int64  // and has left as they are
 	asked  chan struct{} // has a value when an undo was asked for on this node
 }
 
@@ -31,3 +35,6 @@ type Runs struct {
 func New(writer *access.Writer, db *store.DB, life store.SessionLifetime, owners member.Owners) *Runs {
 	return &Runs{writer: writer, db: db, life: life, owners: owners, asked: make(chan struct{}, 1)}
 }
+
+// Undone returns how many people and groups this node has brought back, and has left as they are.
+func (r *Runs) Undone() (done, left int64) { return r.undone.Load(), r.left.Load() }

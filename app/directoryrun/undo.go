@@ -15,8 +15,8 @@ import (
 const (
 	// peopleAtOnce is how many people or groups one transaction of an undo changes, so that others wait for it only briefly.
 	peopleAtOnce = 100
-	// lookedAt is how many people a dry run looks at: its answer has to come within 3 s.
-	lookedAt = 200
+	// LookedAt is how many people a dry run looks at: its answer has to come within 3 s.
+	LookedAt = 200
 )
 
 // Undo begins the undo of a run, in which nothing is recorded any more. Errors: not_found, already_undone, undo_over,
@@ -39,8 +39,8 @@ func (r *Runs) Undo(ctx context.Context, by doorward.Caller, connectionID, id st
 			err = doorward.Fail(doorward.CodeAlreadyUndone, "")
 		}
 		tx.Changed(doorward.FieldRun, "", id)
-		tx.Changed(doorward.FieldSuspended, strconv.Itoa(found.Suspended), "")
-		tx.Changed(doorward.FieldRemoved, strconv.Itoa(found.Removed), "")
+		tx.Changed(doorward.FieldSuspended, "", strconv.Itoa(found.Suspended))
+		tx.Changed(doorward.FieldRemoved, "", strconv.Itoa(found.Removed))
 		return err
 	})
 	if err != nil {
@@ -113,7 +113,7 @@ func (r *Runs) look(ctx context.Context, tx *access.Tx, run doorward.DirectoryRu
 	if p.Total, err = tx.CountSubjectsToUndo(ctx, run.ID, doorward.PrefixUser); err != nil {
 		return p, err
 	}
-	people, err := tx.SubjectsToUndo(ctx, run.ID, doorward.PrefixUser, lookedAt)
+	people, err := tx.SubjectsToUndo(ctx, run.ID, doorward.PrefixUser, LookedAt)
 	for _, id := range people {
 		if err != nil {
 			return p, err
@@ -194,8 +194,9 @@ func codeOf(err error) doorward.Code {
 // inTransaction does a step for at most limit people or groups; with leave it leaves them as they are.
 func (r *Runs) inTransaction(ctx context.Context, run doorward.DirectoryRun, limit int, leave doorward.Undone, step func(*undoing) (int, error)) (n int, err error) {
 	on := doorward.Object{Type: "connection", ID: run.ConnectionID, TenantID: run.TenantID, ConnectionID: run.ConnectionID}
+	var done, left int
 	_, err = r.writer.Do(ctx, access.System, doorward.DirectoryUndo, on, func(tx *access.Tx) error {
-		n = 0
+		n, done, left = 0, 0, 0
 		tx.SkipEvent()
 		con, err := tx.Connection(ctx, run.ConnectionID)
 		if errors.Is(err, store.ErrNone) {
@@ -212,8 +213,13 @@ func (r *Runs) inTransaction(ctx context.Context, run doorward.DirectoryRun, lim
 		if n, err = step(u); err != nil {
 			return err
 		}
-		return tx.CountUndone(ctx, run.ID, u.done, u.left)
+		done, left = u.done, u.left
+		return tx.CountUndone(ctx, run.ID, done, left)
 	})
+	if err == nil {
+		r.undone.Add(int64(done))
+		r.left.Add(int64(left))
+	}
 	return n, err
 }
 

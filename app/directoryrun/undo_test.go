@@ -1,6 +1,8 @@
 package directoryrun_test
 
 import (
+	"context"
+	"encoding/json"
 	"fmt"
 	"slices"
 	"testing"
@@ -10,6 +12,7 @@ import (
 	"github.com/doorward/doorward/app/apptest"
 	"github.com/doorward/doorward/app/connection"
 	"github.com/doorward/doorward/app/directoryrun"
+	"github.com/doorward/doorward/internal/fulltest"
 	"github.com/doorward/doorward/internal/scim"
 	"github.com/doorward/doorward/store"
 )
@@ -276,5 +279,117 @@ func TestRaceUndo(t *testing.T) {
 			f.pause()
 		}
 		f.WantNoDeadlocks()
+	})
+}
+
+// rule writes the effects of a faulty rule over n people straight into the tables: the members are suspended, each by a write
+// of its own. It returns the run.
+func (f *fixture) rule(n int) directoryrun.Run {
+	f.Helper()
+	ctx, run := f.Context(), doorward.DirectoryRun{ID: doorward.NewID(doorward.PrefixRun), ConnectionID: f.con, TenantID: f.owner.TenantID}
+	run.Suspended = n
+	for first := 0; first < n; first += 500 {
+		_, err := f.DB.Write(ctx, func(tx *store.Tx) error {
+			if first == 0 {
+				if err := tx.InsertDirectoryRun(ctx, run); err != nil {
+					return err
+				}
+			}
+			for i := first; i < min(n, first+500); i++ {
+				if err := f.switchOff(tx, run, i); err != nil {
+					return err
+				}
+			}
+			run.Last = tx.Now
+			return tx.UpdateDirectoryRun(ctx, run)
+		})
+		f.NoError(err)
+	}
+	return f.last()
+}
+
+// switchOff makes a member whom the run has suspended.
+func (f *fixture) switchOff(tx *store.Tx, run doorward.DirectoryRun, i int) error {
+	ctx := f.Context()
+	account := doorward.Account{ID: doorward.NewID(doorward.PrefixUser), Email: fmt.Sprintf("p%d@acme.example", i), ManagedBy: run.TenantID, CreatedAt: tx.Now}
+	if _, err := tx.InsertAccount(ctx, account); err != nil {
+		return err
+	}
+	m := doorward.User{ID: account.ID, Email: account.Email, Role: doorward.RoleUser, Status: doorward.UserActive, TenantID: run.TenantID, CreatedAt: tx.Now}
+	if _, err := tx.InsertMembership(ctx, m); err != nil {
+		return err
+	}
+	if _, err := tx.SetSuspensions(ctx, run.TenantID, m.ID, []string{run.ConnectionID}); err != nil {
+		return err
+	}
+	before := doorward.DirectoryPerson{UserID: m.ID, Address: m.Email, Role: m.Role, Floor: m.Role, Since: tx.Now}
+	after := before
+	after.SuspendedBy = []string{run.ConnectionID}
+	e := doorward.DirectoryEffect{
+		ID: fmt.Sprintf("%s.%08d", run.ID, i), RunID: run.ID, ConnectionID: run.ConnectionID, TenantID: run.TenantID, Kind: doorward.DirectorySuspended,
+		SubjectID: m.ID, UserID: m.ID,
+	}
+	for into, state := range map[*string]doorward.DirectoryPerson{&e.Before: before, &e.After: after} {
+		text, err := json.Marshal(state)
+		if err != nil {
+			return err
+		}
+		*into = string(text)
+	}
+	return tx.InsertDirectoryEffect(ctx, e)
+}
+
+// A faulty rule has suspended everybody. The node that undoes it is stopped in the middle, and another one ends it.
+func TestRaceUndoOfEverybody(t *testing.T) {
+	apptest.OnEach(t, func(base *apptest.Fixture) {
+		f := newFixture(base)
+		n := fulltest.Of(200, 10_000)
+		run := f.rule(n)
+		_, err := f.Node(0).DirectoryRuns.Undo(f.Context(), f.owner.Caller, f.con, run.ID)
+		f.NoError(err)
+		count := func() int { return f.Int(`SELECT undone FROM directory_runs`) }
+		ctx, stop := context.WithCancel(f.Context())
+		stopped := make(chan error, 1)
+		began := time.Now()
+		go func() { stopped <- f.Node(1).DirectoryRuns.Sweep(ctx) }()
+		f.Until("the undo to begin", func() bool { return count() > 0 })
+		stop()
+		<-stopped // whichever part of it was under way
+		f.NoError(f.Node(2).DirectoryRuns.Sweep(f.Context()))
+		t.Logf("the undo of %d people took %s", n, time.Since(began).Round(time.Millisecond))
+		run, err = f.Node(0).DirectoryRuns.Get(f.Context(), f.owner.Caller, f.con, run.ID)
+		f.NoError(err)
+		if run.Undo != doorward.UndoDone || run.Undone != n || run.DirectoryRun.Left != 0 {
+			t.Errorf("the undo is %+v", run)
+		}
+		if off := f.Int(`SELECT count(*) FROM memberships WHERE status <> 'active'`); off > 0 {
+			t.Errorf("%d people are still suspended", off)
+		}
+		if events := f.Int(`SELECT count(*) FROM events WHERE action = 'user.resume'`); events != n {
+			t.Errorf("%d events, want %d: one for each person", events, n)
+		}
+		if own := f.Int(`SELECT count(*) FROM events WHERE action = 'user.resume' AND actor_id = $1`, f.owner.User.ID); own != n {
+			t.Errorf("%d events are those of who has asked", own)
+		}
+	})
+}
+
+// A made person's session is accepted on no node once the undo is done.
+func TestUndoEndsSessions(t *testing.T) {
+	apptest.OnEach(t, func(base *apptest.Fixture) {
+		f := newFixture(base)
+		id := f.make("eve@acme.example")
+		m, err := f.member(id)
+		f.NoError(err)
+		eve := apptest.Person{User: m}
+		f.Identity(eve, f.con)
+		eve = f.ByConnection(eve)
+		if !f.IsValid(eve.Token) {
+			t.Fatal("the session isn't valid")
+		}
+		f.undo(f.last())
+		if f.IsValid(eve.Token) || f.roleOf(id) != "" {
+			t.Error("the person is still there after the undo")
+		}
 	})
 }

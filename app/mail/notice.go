@@ -72,14 +72,17 @@ var composers = map[store.MailKind]func(*Mail, context.Context, *store.Tx, store
 
 	store.MailClientSecretExpiring: (*Mail).composeConnection,
 	store.MailSCIMSecretExpiring:   (*Mail).composeConnection,
+	store.MailSCIMSecretLeaked:     (*Mail).composeConnection,
+	store.MailDirectoryAlarm:       (*Mail).composeConnection,
 	store.MailClientRefused:        (*Mail).composeConnection,
 
 	store.MailDomainLapsed: (*Mail).composeDomain,
 	store.MailDomainTaken:  (*Mail).composeDomain,
 
-	store.MailAccountErased: (*Mail).composeErased,
-	store.MailSSOBypass:     (*Mail).composeBypass,
-	store.MailSecretsLost:   (*Mail).composeLost,
+	store.MailAccountErased:  (*Mail).composeErased,
+	store.MailSSOBypass:      (*Mail).composeBypass,
+	store.MailSecretsLost:    (*Mail).composeLost,
+	store.MailAddressRefused: (*Mail).composeAddressRefused,
 }
 
 // composeSecurity makes notices about an account. They have no text that others
@@ -168,12 +171,35 @@ func (m *Mail) composeConnection(ctx context.Context, tx *store.Tx, row store.Ma
 	if err != nil {
 		return nil, err
 	}
-	v := variables{Tenant: tenant.Name, Connection: connection.Name, Hint: cmp.Or(e.Change(doorward.FieldClientSecret).To, e.Change(doorward.FieldSCIMSecret).To), Site: m.site(), At: formatTime(e.At)}
+	v := variables{Tenant: tenant.Name, Connection: connection.Name, Hint: cmp.Or(e.Change(doorward.FieldClientSecret).To, e.Change(doorward.FieldSCIMSecret).To, e.Change(doorward.FieldSCIMSecret).From), Site: m.site(), At: formatTime(e.At)}
+	if e.Action == doorward.DirectoryAlarm {
+		v.Suspended, v.Removed = e.Change(doorward.FieldSuspended).To, e.Change(doorward.FieldRemoved).To
+		v.Link = m.baseURL + "/console/sso/" + connection.ID + "/runs/" + e.Change(doorward.FieldRun).To
+	}
+	if e.Action == doorward.APIKeyLeak {
+		v.IP = e.IP
+	}
 	if until, err := time.Parse(time.RFC3339, e.Change(doorward.FieldEndsAt).To); err == nil {
 		v.Until = formatTime(until)
 	}
 	locale, err := localeOf(ctx, tx, row.Recipient)
 	return m.texts.render(row.Kind, locale, v).withStyle(m.styleOf(tenant)), err
+}
+
+// composeAddressRefused tells a person that a directory wanted to change the address of their account. It doesn't name
+// that address: whoever has the directory's secret has written it.
+func (m *Mail) composeAddressRefused(ctx context.Context, tx *store.Tx, row store.Mail) (*renderedMail, error) {
+	connection, err := tx.Connection(ctx, row.SubjectID)
+	if err != nil {
+		return nil, err
+	}
+	tenant, err := tx.Tenant(ctx, connection.TenantID)
+	if err != nil {
+		return nil, err
+	}
+	locale, err := localeOf(ctx, tx, row.Recipient)
+	v := variables{Tenant: tenant.Name, Connection: connection.Name, Site: m.site(), Email: row.Recipient, At: formatTime(row.CreatedAt)}
+	return m.texts.render(row.Kind, locale, v), err
 }
 
 // composeErased makes the notice to an OWNER that somebody's account was erased. It names what the

@@ -16,41 +16,42 @@ import (
 // variables are the variables of the catalogues; docs/mail.md lists those of each
 // mail. Those that users choose are untrusted input.
 type variables struct {
-	Name       string // of the person who gets the mail
-	Tenant     string
-	TenantID   string
-	Member     string // whom the mail is about, by name and address
-	Role       string
-	FormerRole string
-	Actor      string // who did it, see actorOf; empty: the operator
-	Link       string
-	Code       string
-	Until      string
-	Email      string // of the person's account
-	Address    string // that the account gets
-	Site       string // the base URL, without the scheme so that it is no link
-	At         string
-	IP         string
-	Browser    string
-	System     string
-	ByMail     bool   // the password was changed with the link of a mail
-	Key        string // name of an API key, operator key or service key
-	Hint       string // first and last characters of its secret
-	Owner      string // of the key, by name and address; empty for somebody who has left
-	LastUsed   string // empty: never
-	RotateBy   bool   // the key ends because its owner has changed
-	Factor     string // totp or passkey; empty for other mails
-	CodesLeft  string // recovery codes that can still be used
-	Webhook    string // its URL, without the scheme
-	Since      string // time of the first failure
-	Waiting    string // names of the person's tenants whose word is missing
-	Connection string // the name of a tenant's connection to its provider
-	Domain     string // a DNS domain of the tenant
-	Released   bool   // the operator has released it
-	Gone       bool   // the endpoint has answered 410
-	KeyLost    bool   // the webhook's secret was lost with the master key
-	Count      string // of notices in a digest, or in one of its items
-	Notice     string // the subject of the notices in an item of a digest
+	Name               string // of the person who gets the mail
+	Tenant             string
+	TenantID           string
+	Member             string // whom the mail is about, by name and address
+	Role               string
+	FormerRole         string
+	Actor              string // who did it, see actorOf; empty: the operator
+	Link               string
+	Code               string
+	Until              string
+	Email              string // of the person's account
+	Address            string // that the account gets
+	Site               string // the base URL, without the scheme so that it is no link
+	At                 string
+	IP                 string
+	Browser            string
+	System             string
+	ByMail             bool   // the password was changed with the link of a mail
+	Key                string // name of an API key, operator key or service key
+	Hint               string // first and last characters of its secret
+	Owner              string // of the key, by name and address; empty for somebody who has left
+	LastUsed           string // empty: never
+	RotateBy           bool   // the key ends because its owner has changed
+	Factor             string // totp or passkey; empty for other mails
+	CodesLeft          string // recovery codes that can still be used
+	Webhook            string // its URL, without the scheme
+	Since              string // time of the first failure
+	Waiting            string // names of the person's tenants whose word is missing
+	Connection         string // the name of a tenant's connection to its provider
+	Suspended, Removed string // numbers of people that a directory has suspended and removed
+	Domain             string // a DNS domain of the tenant
+	Released           bool   // the operator has released it
+	Gone               bool   // the endpoint has answered 410
+	KeyLost            bool   // the webhook's secret was lost with the master key
+	Count              string // of notices in a digest, or in one of its items
+	Notice             string // the subject of the notices in an item of a digest
 
 	// What an erased account has left in the tenant, by names separated by commas.
 	Account                         string // its id
@@ -69,7 +70,7 @@ func (v variables) sanitized() variables {
 	for _, s := range []*string{
 		&v.Name, &v.Tenant, &v.TenantID, &v.Member, &v.Role, &v.FormerRole, &v.Actor, &v.Link, &v.Code, &v.Until,
 		&v.Email, &v.Address, &v.Site, &v.At, &v.IP, &v.Browser, &v.System,
-		&v.Key, &v.Hint, &v.Owner, &v.LastUsed, &v.Factor, &v.CodesLeft, &v.Webhook, &v.Domain, &v.Connection, &v.Since, &v.Count, &v.Notice, &v.Waiting,
+		&v.Key, &v.Hint, &v.Owner, &v.LastUsed, &v.Factor, &v.CodesLeft, &v.Webhook, &v.Domain, &v.Connection, &v.Since, &v.Count, &v.Notice, &v.Waiting, &v.Suspended, &v.Removed,
 		&v.Account, &v.Webhooks, &v.Keys, &v.Raised, &v.Invited, &v.KeysEnded, &v.InvitationsEnded, &v.Connections,
 	} {
 		*s = oneLine(*s)

@@ -25,7 +25,7 @@ const (
 )
 
 // Record adds an entry to the protocol, with the request that it was made by in RequestIDs, and the time
-// now. A fault that is the same as the last one of its kind is counted there. If the provider refuses the
+// now. A fault that is the same as the last one of its kind is counted there, and a request of a directory in any that is the same. If the provider refuses the
 // client, OWNERs are told once a day, unless that was a test, whose result somebody reads. It never fails a sign-in: an entry that can't be written is left out,
 // and logged.
 func (c *Client) Record(ctx context.Context, a doorward.Attempt) {
@@ -33,7 +33,7 @@ func (c *Client) Record(ctx context.Context, a doorward.Attempt) {
 	a.Seen, a.Subject = bounded(a.Seen), bounded(a.Subject)
 	c.record(ctx, func(ctx context.Context, tx *store.Tx) error {
 		a.At = tx.Now
-		last, err := tx.LastAttempt(ctx, a.ConnectionID, a.Kind)
+		last, err := before(ctx, tx, a)
 		if err != nil && !errors.Is(err, store.ErrNone) {
 			return err
 		}
@@ -48,6 +48,14 @@ func (c *Client) Record(ctx context.Context, a doorward.Attempt) {
 	if a.Check == oidcrp.CheckClient && a.Outcome == doorward.AttemptRefused && a.Kind != doorward.AttemptTest {
 		c.noticeClient(ctx, a.ConnectionID)
 	}
+}
+
+// before returns the entry in which a may be counted, or store.ErrNone.
+func before(ctx context.Context, tx *store.Tx, a doorward.Attempt) (doorward.Attempt, error) {
+	if a.Kind == doorward.AttemptSCIM {
+		return tx.SameAttempt(ctx, a)
+	}
+	return tx.LastAttempt(ctx, a.ConnectionID, a.Kind)
 }
 
 // record writes what a sign-in leaves behind, also if its browser is gone.
@@ -103,7 +111,12 @@ func (c *Client) noticeClient(ctx context.Context, id string) {
 
 // hideAddress leaves of an address that was refused the domain: who signs in is none of the business of a
 // customer's IT. Of whom the provider ends the sessions it leaves nothing else, since a subject may be an address, too.
+// Whom a request of a directory names isn't in what is seen.
 func hideAddress(a *doorward.Attempt) {
+	if a.Kind == doorward.AttemptSCIM {
+		a.Subject, a.Address, a.UserID = mailaddr.Domain(a.Address), "", ""
+		return
+	}
 	isNamed := a.Kind == doorward.AttemptRevoke && (a.Subject != "" || a.Check == oidcrp.CheckSub)
 	if isNamed {
 		a.Subject = ""

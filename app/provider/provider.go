@@ -17,6 +17,7 @@
 //	attempt.go      the protocol
 //	session.go      what is kept of their own sessions
 //	strays.go       counts of what anybody can send
+//	directory.go    what the protocol has of directories
 //	test.go         tests
 //	sweep.go        keys, retention
 package provider
@@ -55,6 +56,8 @@ type Client struct {
 	base   string
 	rp     *oidcrp.Client
 	warn   func(error) // of what must not fail a sign-in
+
+	directories directoryFaults
 }
 
 // New returns the client. base is the address of Doorward, without a slash at its end.

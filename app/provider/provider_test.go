@@ -93,6 +93,49 @@ func TestProtocol(t *testing.T) {
 	})
 }
 
+// TestDirectoryFaults: of a directory's requests twenty a minute have entries of their own, and equal ones are counted in
+// one, also not in a row. Those above that are counted in one entry for each check, which names nobody.
+func TestDirectoryFaults(t *testing.T) {
+	apptest.OnSQLiteClock(t, apptest.NoLimits, apptest.NewStoppedClock, func(f *apptest.Fixture, clock *apptest.StoppedClock) {
+		_, owner := f.Tenant()
+		c := f.Create(owner, connection.Draft{Type: "scim", Name: new("x")})
+		record := func(n int, check string) {
+			f.Node(0).Connections.RecordDirectory(f.Context(), doorward.Attempt{
+				ConnectionID: c.ID, Outcome: doorward.AttemptRefused, Check: check, Seen: "POST /Users", Subject: fmt.Sprint("u", n), RequestIDs: []string{fmt.Sprint("req_", n)},
+			})
+		}
+		for range 2 {
+			for n := range 5 {
+				record(n, "uniqueness")
+			}
+		}
+		for n := range 500 {
+			record(n, "invalidValue")
+		}
+		counts := func() map[string]int {
+			page, err := f.Node(0).Connections.Attempts(f.Context(), owner.Caller, c.ID, doorward.Window{Limit: 100})
+			f.NoError(err)
+			all := map[string]int{}
+			for _, a := range page.Items {
+				all[a.Check+" "+a.Subject] = a.Count
+			}
+			return all
+		}
+		if all := counts(); len(all) != 5+10+1 || all["uniqueness u4"] != 2 || all["invalidValue u9"] != 1 || all["invalidValue "] != 1 {
+			t.Errorf("in the minute the protocol has %v", all)
+		}
+		clock.Move(time.Minute)
+		f.NoError(f.Node(0).Connections.WriteDirectoryFaults(f.Context()))
+		if all := counts(); len(all) != 5+10+1 || all["invalidValue "] != 490 {
+			t.Errorf("a minute later the protocol has %v", all)
+		}
+		record(1000, "invalidValue")
+		if all := counts(); all["invalidValue u1000"] != 1 {
+			t.Errorf("in the next minute the protocol has %v", all)
+		}
+	})
+}
+
 // TestSecondSecret: the newest secret is tried first, and the other one when the provider refuses it; what
 // is used is recorded.
 func TestSecondSecret(t *testing.T) {

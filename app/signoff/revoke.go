@@ -83,9 +83,7 @@ func (s *SignOff) Revoke(ctx context.Context, by doorward.Caller, conID, token, 
 	if err != nil {
 		return doorward.Revocation{}, err
 	}
-	err = r.verify(ctx, func(ctx context.Context, d oidcrp.Discovery) (endtoken.Token, error) {
-		return endtoken.Revocation(ctx, s.providers.Provider(), d, s.providers.RevokeURL(conID), token, s.db.Now())
-	})
+	err = r.verifyRevocation(ctx, token)
 	if err == nil {
 		err = who.check(pointer)
 	}
@@ -106,6 +104,31 @@ func (s *SignOff) Revoke(ctx context.Context, by doorward.Caller, conID, token, 
 	}
 	r.done(ctx)
 	return revocation, nil
+}
+
+// CheckBody is what the protocol calls the body of a revocation, and AdviceBody what to do about one that isn't understood.
+const (
+	CheckBody  = "body"
+	AdviceBody = "revoke_body"
+)
+
+// Misread records a revocation whose body isn't understood, if its token is good: what anybody can send isn't worth an
+// entry. seen has no values of the body. The token stays good. Errors: those of Revoke for a token that is refused.
+func (s *SignOff) Misread(ctx context.Context, by doorward.Caller, conID, token, seen string) error {
+	r, err := s.begin(ctx, by, Revocation, conID)
+	if err == nil {
+		err = r.verifyRevocation(ctx, token)
+	}
+	if err == nil {
+		r.record(ctx, doorward.AttemptRefused, oidcrp.Fault{Check: CheckBody, Seen: seen, Advice: AdviceBody})
+	}
+	return err
+}
+
+func (r *request) verifyRevocation(ctx context.Context, token string) error {
+	return r.verify(ctx, func(ctx context.Context, d oidcrp.Discovery) (endtoken.Token, error) {
+		return endtoken.Revocation(ctx, r.s.providers.Provider(), d, r.s.providers.RevokeURL(r.connection.ID), token, r.s.db.Now())
+	})
 }
 
 // nobody returns not_found, after an entry in the protocol.

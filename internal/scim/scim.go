@@ -59,6 +59,7 @@ type Error struct {
 	Status int    // of HTTP
 	Type   string // the scimType; empty where the RFC has none
 	Detail string // what to do, for the administrator of the directory
+	Advice string // for the reader of protocols; no part of the answer
 }
 
 // Error returns the detail with status and scimType.

@@ -322,6 +322,10 @@ func attemptsAtConnections(f *fixture) {
 	f.clock.move(time.Second)
 	tested := entry(doorward.AttemptTest)
 	equal(f, f.value(f.Read().LastAttempt(ctx, c.ID, doorward.AttemptSignIn)), first)
+	equal(f, f.value(f.Read().SameAttempt(ctx, tested)), tested)
+	other := tested
+	other.Subject = "8"
+	f.wantNone(f.Read().SameAttempt(ctx, other))
 	f.clock.move(time.Second)
 	again := first
 	again.At = f.clock.read()

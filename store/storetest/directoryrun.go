@@ -89,5 +89,53 @@ func placesHeld(f *fixture) {
 			f.value(tx.AddPlaces(ctx, g.ID, []string{ann.ID}))
 		})
 	}
+	equal(f, f.value(f.Read().DirectoryGroupOf(ctx, acme.ID, "grp_"+acme.ID)).(doorward.DirectoryGroup).DisplayName, "Sales")
+	f.wantNone(f.Read().DirectoryGroupOf(ctx, acme.ID, "grp_"+zeta.ID))
+	equal(f, f.value(f.Read().CountActiveMembers(ctx, acme.ID)), 1)
 	equal(f, f.value(f.Read().PlacesHeldIn(ctx, acme.ID, ann.ID)), []doorward.DirectoryPlace{{GroupID: "grp_" + acme.ID, Name: "Sales", MemberID: ann.ID}})
+}
+
+// undos: an undo is asked for once, and what it has come to isn't found again.
+func undos(f *fixture) {
+	ctx := f.Context()
+	con := f.connection(f.tenant("Acme"), "Okta")
+	r := f.run(con)
+	first := f.effect(r, doorward.DirectorySuspended, "usr_b", "usr_b")
+	f.clock.move(time.Second)
+	second := f.effect(r, doorward.DirectoryRemoved, "usr_a", "usr_a")
+	group := f.effect(r, doorward.DirectoryChanged, "grp_1", "")
+	f.write(func(tx *store.Tx) {
+		noError(f, tx.InsertDirectoryMoves(ctx, group, true, []string{"usr_a"}))
+		f.wantChange(tx.AskDirectoryUndo(ctx, r.ID, "usr_owner"))
+		f.wantNoChange(tx.AskDirectoryUndo(ctx, r.ID, "usr_other"))
+	})
+	running := f.value(f.Read().RunningDirectoryUndos(ctx)).([]doorward.DirectoryRun)
+	equal(f, len(running), 1)
+	equal(f, running[0].UndoBy, "usr_owner")
+	equal(f, f.value(f.Read().SubjectsToUndo(ctx, r.ID, doorward.PrefixUser, 9)), []string{"usr_a", "usr_b"})
+	equal(f, f.value(f.Read().CountSubjectsToUndo(ctx, r.ID, doorward.PrefixUser)), 2)
+	equal(f, f.value(f.Read().SubjectsToUndo(ctx, r.ID, doorward.PrefixGroup, 9)), []string{"grp_1"})
+	equal(f, f.value(f.Read().DirectoryEffectsOf(ctx, r.ID, "usr_b")), []doorward.DirectoryEffect{first})
+	equal(f, f.value(f.Read().MovesToUndo(ctx, r.ID, 9)), []doorward.DirectoryMove{{GroupID: "grp_1", MemberID: "usr_a"}})
+	equal(f, len(f.value(f.Read().DirectoryMovesOf(ctx, r.ID, "grp_1", "usr_a")).([]doorward.DirectoryMove)), 1)
+	f.write(func(tx *store.Tx) {
+		noError(f, tx.MarkUndone(ctx, r.ID, "usr_a", doorward.UndoneErased))
+		noError(f, tx.MarkUndone(ctx, r.ID, "usr_b", doorward.UndoneDone))
+		noError(f, tx.MarkMoveUndone(ctx, r.ID, "grp_1", "usr_a", doorward.UndoneDone))
+		noError(f, tx.CountUndone(ctx, r.ID, 1, 1))
+		f.wantChange(tx.EndDirectoryUndo(ctx, r.ID))
+		f.wantNoChange(tx.EndDirectoryUndo(ctx, r.ID))
+	})
+	f.write(func(tx *store.Tx) {
+		f.wantChange(tx.TellRefused(ctx, con.ID, []byte("hash")))
+		f.wantNoChange(tx.TellRefused(ctx, con.ID, []byte("hash")))
+		equal(f, f.value(tx.DeleteOldRefusals(ctx, tx.Now, 9)), int64(0))
+		equal(f, f.value(tx.DeleteOldRefusals(ctx, tx.Now.Add(time.Hour), 9)), int64(1))
+	})
+	equal(f, len(f.value(f.Read().SubjectsToUndo(ctx, r.ID, doorward.PrefixUser, 9)).([]string)), 0)
+	equal(f, len(f.value(f.Read().MovesToUndo(ctx, r.ID, 9)).([]doorward.DirectoryMove)), 0)
+	second.Undone = doorward.UndoneErased
+	equal(f, f.value(f.Read().LeftByUndo(ctx, r.ID, 9)), []doorward.DirectoryEffect{second})
+	done := f.value(f.Read().DirectoryRun(ctx, con.ID, r.ID)).(doorward.DirectoryRun)
+	equal(f, []any{done.Undo, done.Undone, done.Left}, []any{doorward.UndoDone, 1, 1})
 }

@@ -27,6 +27,11 @@ func futureSignOn(f *fixture) {
 		noError(f, tx.EndSignIns(ctx, con.ID, doorward.EndedUser(ann.ID)))
 		noError(f, tx.SetSSOPolicy(ctx, doorward.SSOPolicy{TenantID: acme.ID, Mode: doorward.SSORequired, ChangedAt: f.clock.read(), ConfirmBy: &confirmBy, BeforeMode: doorward.SSOOff}))
 	})
+	run := f.run(con)
+	expires := f.clock.read().Add(day)
+	f.write(func(tx *store.Tx) {
+		noError(f, tx.InsertSCIMSecret(ctx, doorward.SCIMSecret{ID: "scs_1", ConnectionID: con.ID, Hint: "dwc_", CreatedAt: f.clock.read(), ExpiresAt: &expires}, []byte("12345678901234567890123456789012")))
+	})
 	now := f.clock.move(-50 * day)
 	f.write(func(tx *store.Tx) {
 		_, err := tx.ClampFuture(ctx)
@@ -53,6 +58,10 @@ func futureSignOn(f *fixture) {
 	equal(f, entry.At, now)
 	policy := f.value(f.Read().SSOPolicy(ctx, acme.ID, now)).(doorward.SSOPolicy)
 	equal(f, []time.Time{policy.ChangedAt, *policy.ConfirmBy}, []time.Time{now, now.Add(time.Hour)})
+	scim := f.value(f.Read().SCIMSecrets(ctx, con.ID)).([]doorward.SCIMSecret)[0]
+	equal(f, []time.Time{scim.CreatedAt, *scim.ExpiresAt}, []time.Time{now, now.Add(day)})
+	clamped := f.value(f.Read().DirectoryRun(ctx, con.ID, run.ID)).(doorward.DirectoryRun)
+	equal(f, []time.Time{clamped.From, clamped.Last}, []time.Time{now, now})
 	f.clock.move(11 * time.Minute)
 	f.write(func(tx *store.Tx) { equal(f, f.value(tx.DeleteUsedStates(ctx, 10)), int64(2)) })
 	f.clock.move(day)

@@ -96,6 +96,7 @@ var cases = []struct {
 	{"people of directories", directoryUsers},
 	{"runs of directories", directoryRuns},
 	{"places in groups", placesHeld},
+	{"undos of runs", undos},
 	{"people who were removed", removedMembers},
 	{"roles given by hand", rolesByHand},
 	{"changes", changes},

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"net/http"
 	"net/url"
+	"strings"
 
 	"github.com/doorward/doorward"
 	"github.com/doorward/doorward/app/signoff"
@@ -14,7 +15,7 @@ import (
 // signOffRoutes are those by which a tenant's own provider ends sessions.
 func (a *api) signOffRoutes() []front.Route {
 	return []front.Route{
-		front.On("POST /api/v2/auth/sso/{con}/revoke", front.Public(), front.JSON(http.StatusNoContent, a.revokeByProvider), docRevokeByProvider).CallsOut(),
+		front.On("POST /api/v2/auth/sso/{con}/revoke", front.Public(), front.JSON(http.StatusNoContent, a.revokeByProvider).AmendErrors(a.misreadRevocation), docRevokeByProvider).CallsOut(),
 		front.On("POST /api/v2/auth/sso/{con}/backchannel-logout", front.Public(), front.Form(http.StatusOK, maxLogoutForm, logoutFields, a.logOutByProvider), docLogOutByProvider).CallsOut(),
 	}
 }
@@ -54,6 +55,30 @@ func (a *api) revokeByProvider(ctx context.Context, c *front.Call, in revokeByPr
 	revocation, err := a.app.SignOff.Revoke(ctx, c.Caller, id, c.Bearer(), pointer, who)
 	c.SetRevocation(revocation)
 	return front.None{}, err
+}
+
+// misreadRevocation puts a body that isn't understood into the protocol of the connection, if the token is good. The answer
+// stays the same, unless the limit on refused requests is reached.
+func (a *api) misreadRevocation(ctx context.Context, c *front.Call, err error) error {
+	e := front.AsError(err)
+	switch e.Code {
+	case doorward.CodeInvalidBody, doorward.CodeValidationFailed, doorward.CodeBodyTooLarge, doorward.CodeUnsupportedMediaType:
+	default:
+		return err
+	}
+	id, wrong := c.ID("con", doorward.PrefixConnection)
+	if wrong != nil || c.Bearer() == "" {
+		return err
+	}
+	seen := []string{string(e.Code)}
+	for _, f := range e.Fields {
+		seen = append(seen, strings.TrimSpace(f.Pointer+" "+f.Code))
+	}
+	refused := a.app.SignOff.Misread(ctx, c.Caller, id, c.Bearer(), strings.Join(seen, ", "))
+	if doorward.HasCode(refused, doorward.CodeTooManyAttempts) {
+		return refused
+	}
+	return err
 }
 
 // maxLogoutForm bounds a form with a logout token, in bytes.

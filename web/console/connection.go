@@ -37,7 +37,10 @@ type connectionPage struct {
 	Attempts   []tried
 	Activity   activity
 	Domains    []string
-	Idle       bool // the connection is active, and the tenant's policy lets none sign anybody in
+	State      ui.DirectoryState
+	Directory  ui.DirectoryGuide
+	LastRun    *shownRun // of the directory; nil: none
+	Idle       bool      // the connection is active, and the tenant's policy lets none sign anybody in
 }
 
 // Version returns the version of the connection, for forms.
@@ -92,7 +95,7 @@ func (h *console) connectionPage(ctx context.Context, c *ui.Call) (ui.View, erro
 	var note string
 	body.edited, note = keepTyped(c, p.Version(), "notice.connection.precondition_failed", connectionFields(c, p, body.Tabs.Current))
 	body.Guide = h.guideOf(p)
-	if p.IsActive() {
+	if p.IsActive() && !p.IsDirectory() {
 		policy, err := h.app.Demands.Get(ctx, c.Caller)
 		if err != nil {
 			return ui.View{}, err
@@ -101,7 +104,7 @@ func (h *console) connectionPage(ctx context.Context, c *ui.Call) (ui.View, erro
 	}
 	err = h.fillTab(ctx, c, &body)
 	v := ui.View{Page: "connection", Title: "sso.title", Note: note, Body: body, Wide: true}
-	if slices.Contains([]string{"setup", "keys", "test"}, body.Tabs.Current) {
+	if slices.Contains([]string{"setup", "keys", "test", "directory"}, body.Tabs.Current) {
 		v.Scripts = []string{"secret.js"}
 	}
 	return v, err
@@ -123,6 +126,8 @@ func (h *console) fillTab(ctx context.Context, c *ui.Call, body *connectionPage)
 		return h.fillAccess(ctx, c, body)
 	case "identities":
 		return h.fillIdentities(ctx, c, body)
+	case "directory":
+		return h.fillDirectory(ctx, c, body)
 	case "protocol":
 		return h.fillProtocol(ctx, c, body)
 	case "activity":
@@ -133,10 +138,14 @@ func (h *console) fillTab(ctx context.Context, c *ui.Call, body *connectionPage)
 	return nil
 }
 
-// connectionTabs are the tabs of the page of a connection: of its keys, or of its client secrets.
+// connectionTabs are the tabs of the page of a connection: of its keys, or of its client secrets. By a directory alone
+// nobody signs in.
 func connectionTabs(c *ui.Call, p provider) ui.Tabs {
-	names := []string{"setup", "secrets", "test", "access", "identities", "protocol"}
-	if p.UsesKeys() {
+	names := []string{"setup", "secrets", "test", "access", "identities", "directory", "protocol"}
+	switch {
+	case p.IsDirectory():
+		names = []string{"directory", "access", "protocol"}
+	case p.UsesKeys():
 		names[1] = "keys"
 	}
 	return c.Tabs(connectionPath+"/"+p.ID, nil, withActivity(c, names)...)
@@ -172,6 +181,8 @@ func connectionFields(c *ui.Call, p provider, tab string) []editedField {
 		}
 	case "access":
 		return accessFields(c, p)
+	case "directory":
+		return directoryFields(c, p)
 	}
 	return nil
 }

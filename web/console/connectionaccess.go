@@ -22,7 +22,7 @@ type accessForm struct {
 // Access returns the values of the form.
 func (p connectionPage) Access(f ui.Frame) accessForm {
 	c := p.Connection
-	if f.Form.Has("jit") { // the form is shown again
+	if f.Form.Has("jitRole") { // the form is shown again
 		return accessForm{f.Form.Get("jit"), f.Form.Get("jitRole"), f.Form.Get("groupsFrom"), f.Form.Get("factorAcr"), f.Form.Get("trustFactor") != "", f.Form.Get("ends"), f.Form.Get("endsKeys") != ""}
 	}
 	return accessForm{string(c.JIT), string(c.JITRole), c.GroupsFrom, strings.Join(c.FactorACR, " "), c.TrustFactor, string(c.Ends), c.EndsKeys}
@@ -35,6 +35,9 @@ func accessFields(c *ui.Call, p provider) []editedField {
 	mappings := choiceField(c, "mappings", "sso.mappings", "", linesOf(p.Mappings))
 	mappings.typed = sorted(linesOf(typedMappings(c)))
 	mappings.set = func([]string) { presetMappings(c, p.Mappings) }
+	if p.IsDirectory() {
+		return []editedField{role, mappings}
+	}
 	return []editedField{
 		wordField(c, "jit", "sso.jit", "jit", string(p.JIT), jits), role, textField(c, "groupsFrom", "field.groupsFrom", p.GroupsFrom), mappings,
 		choiceField(c, "trustFactor", "sso.trust", "check", checked(p.TrustFactor)), listField(c, "factorAcr", "field.factorAcr", p.FactorACR),
@@ -138,12 +141,19 @@ func (h *console) editAccess(ctx context.Context, c *ui.Call) (ui.View, error) {
 	if err != nil {
 		return ui.View{}, err
 	}
-	jit, role, groups, trusts := c.Value("jit"), c.Value("jitRole"), strings.TrimSpace(c.Value("groupsFrom")), c.Value("trustFactor") != ""
-	ends, endsKeys := c.Value("ends"), c.Value("endsKeys") != ""
-	mappings, acr := append([]doorward.GroupMapping{}, typedMappings(c)...), strings.Fields(c.Value("factorAcr"))
-	change := connection.Change{Versions: version(c), Draft: connection.Draft{
-		JIT: &jit, JITRole: &role, GroupsFrom: &groups, Mappings: &mappings, TrustFactor: &trusts, FactorACR: &acr, Ends: &ends, EndsKeys: &endsKeys,
-	}}
+	role, mappings := c.Value("jitRole"), append([]doorward.GroupMapping{}, typedMappings(c)...)
+	change := connection.Change{Versions: version(c), Draft: connection.Draft{JITRole: &role, Mappings: &mappings}}
+	if !p.IsDirectory() {
+		typeSignOn(c, &change)
+	}
 	_, _, err = h.app.Connections.Edit(ctx, c.Caller, p.ID, change)
 	return redirectDone(c, connectionPath+"/"+p.ID, "connection", nil), faultsToFormFields(err)
+}
+
+// typeSignOn adds what the form has of connections by which people sign in.
+func typeSignOn(c *ui.Call, change *connection.Change) {
+	jit, groups, trusts := c.Value("jit"), strings.TrimSpace(c.Value("groupsFrom")), c.Value("trustFactor") != ""
+	ends, endsKeys := c.Value("ends"), c.Value("endsKeys") != ""
+	acr := strings.Fields(c.Value("factorAcr"))
+	change.JIT, change.GroupsFrom, change.TrustFactor, change.FactorACR, change.Ends, change.EndsKeys = &jit, &groups, &trusts, &acr, &ends, &endsKeys
 }

@@ -66,6 +66,10 @@ var connectionActions = map[string]connectionAction{
 	"secret": {danger: true, of: doorward.PrefixClientSecret, tab: "secrets", do: func(ctx context.Context, h *console, c *ui.Call, id, of string) (connection.Ended, error) {
 		return connection.Ended{}, h.app.Connections.DeleteSecret(ctx, c.Caller, id, of)
 	}},
+	"scim-secret": {danger: true, of: doorward.PrefixSCIMSecret, tab: "directory", do: func(ctx context.Context, h *console, c *ui.Call, id, of string) (connection.Ended, error) {
+		revocation, err := h.app.Directories.DeleteSecret(ctx, c.Caller, id, of)
+		return connection.Ended{Revocation: revocation}, err
+	}},
 	"unlink": {danger: true, of: doorward.PrefixIdentity, tab: "identities", do: func(ctx context.Context, h *console, c *ui.Call, _, of string) (connection.Ended, error) {
 		return h.app.Connections.Unlink(ctx, c.Caller, of)
 	}},
@@ -97,6 +101,24 @@ type connectionQuestion struct {
 
 // shownConcerned is how many people a question names.
 const shownConcerned = 10
+
+// Then is the key of what happens.
+func (q connectionQuestion) Then() string {
+	key := "sso." + q.Act + ".then"
+	if q.Connection.IsDirectory() && (q.Act == "enable" || q.Act == "disable") {
+		key += ".scim"
+	}
+	return key
+}
+
+// After is the key of what is true then.
+func (q connectionQuestion) After() string {
+	key := "sso." + q.Act + ".after"
+	if q.Connection.IsDirectory() && q.Act == "disable" {
+		key += ".scim"
+	}
+	return key
+}
 
 // Sessions counts those that end.
 func (q connectionQuestion) Sessions() int { return int(q.Ends.Sessions) }
@@ -147,7 +169,7 @@ func (h *console) askConnection(ctx context.Context, c *ui.Call) (ui.View, error
 	if q.Part, err = h.partOf(ctx, c, p, name, of); err != nil {
 		return ui.View{}, err
 	}
-	if name == "enable" {
+	if name == "enable" && !p.IsDirectory() {
 		policy, err := h.app.Demands.Get(ctx, c.Caller)
 		if err != nil {
 			return ui.View{}, err
@@ -181,6 +203,12 @@ func (h *console) partOf(ctx context.Context, c *ui.Call, p provider, act, of st
 			return "", doorward.Fail(doorward.CodeNotFound, "")
 		}
 		return p.Secrets[i].Hint, nil
+	case "scim-secret":
+		i := slices.IndexFunc(p.SCIM, func(s doorward.SCIMSecret) bool { return s.ID == of })
+		if i < 0 {
+			return "", doorward.Fail(doorward.CodeNotFound, "")
+		}
+		return p.SCIM[i].Hint, nil
 	case "unlink":
 		found, err := h.app.Connections.Identity(ctx, c.Caller, of)
 		if err == nil && found.ConnectionID != p.ID {

@@ -28,6 +28,8 @@ func (h *console) connectionRoutes() []front.Route {
 		post(at+"/access", connectionPath, manage, h.editAccess, h.connectionPage),
 		post(at+"/test", connectionPath, manage, h.testConnection, h.connectionPage).CallsOut(),
 		post(at+"/secrets", connectionPath, manage, h.addConnectionSecret, h.connectionPage),
+		post(at+"/directory", connectionPath, manage, h.editDirectory, h.connectionPage),
+		post(at+"/scim-secrets", connectionPath, manage, h.makeSCIMSecret, h.connectionPage),
 		get(at+"/{act}", manage, h.askConnection),
 		post(at+"/{act}", connectionPath, manage, h.actOnConnection, h.askConnection),
 		get(at+"/{act}/{of}", manage, h.askConnection),
@@ -49,20 +51,33 @@ func (p provider) State() string { return "sso.state." + string(p.Status) }
 
 // Tags are shown below the name.
 func (p provider) Tags() ui.Tags {
-	return ui.Tags{State: p.State(), Kinds: p.Warnings(), About: p.ProductName()}
+	tags := ui.Tags{State: p.State(), Kinds: p.Warnings(), About: p.ProductName()}
+	if p.IsDirectory() {
+		tags.Kinds = append([]string{"scim.alone"}, tags.Kinds...)
+	}
+	return tags
 }
+
+// IsDirectory reports whether the connection is a directory alone, by which nobody signs in.
+func (p provider) IsDirectory() bool { return p.Type == doorward.SCIMDirectory }
+
+// CanBeEnabled reports whether nothing has to be tested first.
+func (p provider) CanBeEnabled() bool { return p.IsTested() || p.IsDirectory() }
+
+// AskedAt is when the directory last asked for something; nil: never.
+func (p provider) AskedAt() *time.Time { return ui.LastAsked(p.SCIM) }
 
 // ProductName is the name of the provider's product; empty for another one.
 func (p provider) ProductName() string { return ui.ProductName(p.Product) }
 
 // Warnings are the keys of messages about what is left to do.
 func (p provider) Warnings() (all []string) {
-	if p.SecretEnds() != nil {
+	if p.SecretEnds() != nil || p.DirectoryEnds() != nil {
 		all = append(all, "sso.warn.secret")
 	}
 	if p.Pending != nil {
 		all = append(all, "sso.warn.pending")
-	} else if !p.IsTested() && p.Status != doorward.ConnectionActive {
+	} else if !p.CanBeEnabled() && p.Status != doorward.ConnectionActive {
 		all = append(all, "sso.warn.untested")
 	}
 	return all
@@ -95,6 +110,18 @@ func (p provider) SecretEnds() *time.Time {
 		return nil
 	}
 	last := slices.MaxFunc(p.Secrets, func(a, b doorward.ConnectionSecret) int { return a.ExpiresAt.Compare(*b.ExpiresAt) }).ExpiresAt
+	if last.Sub(p.now) > secretEndsSoon {
+		return nil
+	}
+	return last
+}
+
+// DirectoryEnds is SecretEnds for the secrets of the directory.
+func (p provider) DirectoryEnds() *time.Time {
+	if len(p.SCIM) == 0 || slices.ContainsFunc(p.SCIM, func(s doorward.SCIMSecret) bool { return s.ExpiresAt == nil }) {
+		return nil
+	}
+	last := slices.MaxFunc(p.SCIM, func(a, b doorward.SCIMSecret) int { return a.ExpiresAt.Compare(*b.ExpiresAt) }).ExpiresAt
 	if last.Sub(p.now) > secretEndsSoon {
 		return nil
 	}
@@ -192,7 +219,13 @@ func (h *console) doors(ctx context.Context, c *ui.Call) (open []door, err error
 type newConnection struct {
 	pageData
 	Product string // chosen
+	Type    string // chosen
 }
+
+// Types are what a connection can be for, the usual one first.
+func (newConnection) Types() []string { return connectionTypes }
+
+var connectionTypes = []string{string(doorward.OpenIDConnect), string(doorward.SCIMDirectory)}
 
 // Products are those to choose from.
 func (newConnection) Products() []doorward.Product { return doorward.Products }
@@ -202,7 +235,7 @@ func (newConnection) ProductName(p doorward.Product) string { return ui.ProductN
 
 func (h *console) newConnection(ctx context.Context, c *ui.Call) (ui.View, error) {
 	s, err := h.pageData(ctx, c)
-	return ui.View{Page: "connectionnew", Title: "sso.new", Body: newConnection{s, c.Value("product")}, Wide: true}, err
+	return ui.View{Page: "connectionnew", Title: "sso.new", Body: newConnection{s, c.Value("product"), cmp.Or(c.Value("type"), connectionTypes[0])}, Wide: true}, err
 }
 
 // createConnection makes a draft; its page has the rest of the form beside the instructions. Without a name
@@ -210,6 +243,6 @@ func (h *console) newConnection(ctx context.Context, c *ui.Call) (ui.View, error
 func (h *console) createConnection(ctx context.Context, c *ui.Call) (ui.View, error) {
 	product := c.Value("product")
 	name := cmp.Or(strings.TrimSpace(c.Value("name")), ui.ProductName(doorward.Product(product)))
-	made, err := h.app.Connections.Create(ctx, c.Caller, connection.Draft{Type: string(doorward.OpenIDConnect), Product: &product, Name: &name})
+	made, err := h.app.Connections.Create(ctx, c.Caller, connection.Draft{Type: cmp.Or(c.Value("type"), connectionTypes[0]), Product: &product, Name: &name})
 	return redirectDone(c, connectionPath+"/"+made.ID, "connection-create", nil), err
 }

@@ -93,7 +93,7 @@ func Routes(a *app.App) []front.Route {
 	readsPolicy, managesPolicy := front.Allowed(doorward.PolicyRead), front.Allowed(doorward.PolicyManage)
 	destroys, keys := front.Allowed(doorward.TenantDestroy), front.Allowed(doorward.APIKeyManage)
 	roles := front.Allowed(doorward.RoleManage)
-	return append(slices.Concat(h.webhookRoutes(), h.connectionRoutes(), h.domainRoutes(), h.ssoPolicyRoutes(), h.setupLinkRoutes(), ui.Sheets("console.css", assets)), []front.Route{
+	return append(slices.Concat(h.webhookRoutes(), h.connectionRoutes(), h.domainRoutes(), h.ssoPolicyRoutes(), h.setupLinkRoutes(), h.directoryRunRoutes(), ui.Sheets("console.css", assets)), []front.Route{
 		get("/console", ui.SignedIn(), h.overview),
 		front.On("GET /console/{$}", front.Public(), front.Raw(withoutSlash), front.Doc{}),
 
@@ -103,6 +103,7 @@ func Routes(a *app.App) []front.Route {
 		post("/console/people/chosen/do", peoplePath, manages, h.changePeople, h.choosePeople),
 		post("/console/people/{id}/end-session", peoplePath, manages, h.endSession, h.person),
 		post("/console/people/{id}/name", "/console/people", manages, h.rename, h.person),
+		post("/console/people/{id}/from-directory", "/console/people", manages, h.leaveRole, h.person),
 		get("/console/people/{id}/{act}", manages, h.ask),
 		post("/console/people/{id}/{act}", "/console/people", manages, h.act, h.ask),
 

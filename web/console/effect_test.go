@@ -80,6 +80,8 @@ func TestFormsToEachEffect(t *testing.T) {
 		{"/console/sso/connections/{id}/edit", con + "/edit", url.Values{"name": {"Other"}, "clientId": {"x"}, "clientAuth": {"private_key_jwt"}, "emailFrom": {"email"}}},
 		{"/console/sso/connections/{id}/access", con + "/access", url.Values{"jit": {"domains"}, "jitRole": {"ADMIN"}}},
 		{"/console/sso/connections/{id}/secrets", con + "/secrets", url.Values{"clientSecret": {"x"}}},
+		{"/console/sso/connections/{id}/directory", con + "/directory", url.Values{"outside": {"refuse"}}},
+		{"/console/sso/connections/{id}/scim-secrets", con + "/scim-secrets", url.Values{"days": {"90"}}},
 		{"/console/sso/connections/{id}/setup-link", con + "/setup-link", url.Values{"days": {"7"}}},
 		{"/console/sso/connections/{id}/{act}", con + "/delete", url.Values{}},
 		{"/console/sso/domains", "", url.Values{"domain": {"other.example"}}},
@@ -117,11 +119,13 @@ var formsWithoutSuchAnEffect = []string{
 	"/console/people/chosen", "/console/people/{id}/end-session", "/console/people/{id}/name",
 	"/console/invitations/preview", "/console/invitations/preview/file", "/console/invitations/chosen", "/console/invitations/{id}/revoke",
 	"/console/roles/{id}/edit", "/console/keys/{id}/previous", "/console/keys/new/role", "/console/policy/example", "/console/policy/plan",
-	"/console/policy/confirm",                  // keeps what somebody has put in force with a proof
-	"/console/sso/connections/{id}/test",       // opens no session
-	"/console/sso/connections/{id}/{act}/{of}", // takes a secret or an identity away, with a proof
-	"/console/sso/domains/{id}/verify",         // by a record that only who has the domain publishes
-	"/console/sso/policy/confirm",              // keeps what somebody has put in force with a proof
+	"/console/policy/confirm",                       // keeps what somebody has put in force with a proof
+	"/console/people/{id}/from-directory",           // gives the role that the mappings of an OWNER say
+	"/console/sso/connections/{id}/test",            // opens no session
+	"/console/sso/connections/{id}/{act}/{of}",      // takes a secret or an identity away, with a proof
+	"/console/sso/connections/{id}/runs/{run}/undo", // with a proof, as TestUndoOfARun shows
+	"/console/sso/domains/{id}/verify",              // by a record that only who has the domain publishes
+	"/console/sso/policy/confirm",                   // keeps what somebody has put in force with a proof
 	"/console/webhooks/{id}/test", "/console/webhooks/{id}/replay", "/console/webhooks/{id}/deliveries/{delivery}/retry",
 	"/console/settings/accent", "/console/settings/logo", "/console/settings/logo/remove",
 	front.OperatorPage + "/open", front.OperatorPage + "/leave", // for the operator's link, which only shows

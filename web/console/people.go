@@ -131,6 +131,8 @@ type person struct {
 	// person; empty where there are neither.
 	Connections []doorward.Connection
 	Identities  []doorward.Identity // at those connections
+	Said        []saidOfPerson      // by directories
+	Floor       doorward.Role       // given by hand, below which no group of a directory lowers the role; empty: none
 }
 
 // ConnectionName is the name of a connection; its id if it is gone.
@@ -219,6 +221,9 @@ func (p person) RolePicker(f ui.Frame) rolePicker {
 func (h *console) person(ctx context.Context, c *ui.Call) (ui.View, error) {
 	v := ui.View{Page: "person", Wide: true}
 	p, err := h.loadPerson(ctx, c)
+	if err == nil {
+		err = h.fillSaid(ctx, c, &p)
+	}
 	p.edited, v.Note = keepTyped(c, p.Version(), "notice.person.precondition_failed", []editedField{textField(c, "name", "field.name", p.User.Name)})
 	p.Tabs = personTabs(c, p)
 	if err == nil && p.Tabs.Is("sessions") {
@@ -259,6 +264,9 @@ func personTabs(c *ui.Call, p person) ui.Tabs {
 	}
 	if p.CanManage || c.Can(doorward.PolicyRead) {
 		names = append(names, "security")
+	}
+	if len(p.Said) > 0 {
+		names = append(names, "directory")
 	}
 	return c.Tabs(peoplePath+"/"+p.User.ID, keptList(p.List), withActivity(c, names)...)
 }

@@ -11,6 +11,7 @@ import (
 
 	"github.com/doorward/doorward"
 	"github.com/doorward/doorward/app/audit"
+	"github.com/doorward/doorward/app/directory"
 	"github.com/doorward/doorward/app/overview"
 	"github.com/doorward/doorward/app/policy"
 	"github.com/doorward/doorward/app/role"
@@ -18,6 +19,7 @@ import (
 	"github.com/doorward/doorward/app/user"
 	"github.com/doorward/doorward/app/webhook"
 	"github.com/doorward/doorward/internal/linediff"
+	"github.com/doorward/doorward/internal/scim"
 	"github.com/doorward/doorward/store"
 	"github.com/doorward/doorward/web/ui"
 	"github.com/doorward/doorward/web/ui/uitest"
@@ -210,6 +212,7 @@ func samples() []uitest.Sample {
 		{Name: "people-none", View: wide("people", people{pageData: basePage, pager: pager{Filter: filters(url.Values{"q": {"nobody"}}), sorting: peopleSorting}, Roles: highestFirst(nil)}), Frame: owner},
 		{Name: "person", View: wide("person", sampledPerson("profile")), Frame: owner},
 		{Name: "person-sessions", View: wide("person", sampledPerson("sessions")), Frame: owner},
+		{Name: "person-directory", View: wide("person", sampledPerson("directory")), Frame: owner},
 		{Name: "person-security", View: wide("person", withWord(sampledPerson("security"))), Frame: owner},
 		{Name: "person-unusable", View: wide("person", withUnusable(sampledPerson("security"))), Frame: owner},
 		{Name: "person-activity", View: wide("person", sampledPerson("activity")), Frame: owner},
@@ -327,7 +330,14 @@ func sampledPerson(tab string) person {
 	p.Connections = []doorward.Connection{{ID: "con_1", Name: "Acme Okta"}}
 	p.Identities = []doorward.Identity{{ID: "idn_1", ConnectionID: "con_1", Subject: "00u1b2c3d4e5F6", UserID: who.ID, LastUsedAt: noon.Add(-time.Hour)}}
 	p.User.ManagedBy = acme.ID
-	p.Activity, p.Tabs = sampledActivity("person", who.ID), onTab(tab, "profile", "sessions", "security", "activity")
+	if tab == "directory" {
+		said := directory.Said{
+			DirectoryUser: doorward.DirectoryUser{ConnectionID: "con_1", UserName: who.Email, ExternalID: "00u1b2c3d4e5F6g7H8", ChangedAt: noon.Add(-time.Hour)},
+			User:          scim.User{DisplayName: who.Name, Enterprise: scim.Enterprise{Department: "Sales", EmployeeNumber: "26118915"}}, Groups: []doorward.DirectoryGroup{{DisplayName: "Everyone"}, {DisplayName: "Everyone in the department of sales and marketing"}},
+		}
+		p.Said, p.Floor, p.MayOverride = []saidOfPerson{{said, "Acme Okta"}}, doorward.RoleAdmin, true
+	}
+	p.Activity, p.Tabs = sampledActivity("person", who.ID), onTab(tab, "profile", "sessions", "security", "directory", "activity")
 	for _, role := range highestFirst(nil) {
 		p.Roles = append(p.Roles, roleChoice{role, role == who.Role})
 	}
@@ -714,7 +724,7 @@ func onTab(current string, names ...string) ui.Tabs {
 var scripts = map[string]string{"settings": "settings.js", "operatorlink": "code.js"}
 
 // refreshed are the pages that keep themselves up to date, unless they answer a form.
-var refreshed = []string{"overview", "people", "person", "invitations", "audit", "keys", "webhooks", "webhook", "webhookdelivery", "connections"}
+var refreshed = []string{"overview", "people", "person", "invitations", "audit", "keys", "webhooks", "webhook", "webhookdelivery", "connections", "runs", "run"}
 
 // keepsItselfFresh reports whether the page is refreshed; of one with tabs only one is.
 func keepsItselfFresh(v ui.View) bool {

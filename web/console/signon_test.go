@@ -252,6 +252,125 @@ func TestSecretsOfAConnection(t *testing.T) {
 	b.get(at+"?tab=keys", http.StatusOK, "/jwks</code>", "<dt>ES256</dt>")
 }
 
+var scimSecretLink = regexp.MustCompile(`/scim-secret/(scs_[a-z0-9]+)"`)
+
+// A directory alone is made, its secrets are made, shown once and deleted, and what it may do is changed, with roles by its
+// groups. It is enabled without a test.
+func TestDirectoryPages(t *testing.T) {
+	s := newSignOn(t)
+	b := s.browserOf(t, "OWNER")
+	b.post("/console/sso/new", url.Values{"type": {"saml2"}, "product": {"okta"}, "name": {"x"}}, http.StatusUnprocessableEntity)
+	created := b.submit("/console/sso/new", url.Values{"type": {"scim"}, "product": {"okta"}, "name": {"Acme <dir>"}}, "added, as a draft", ">Directory<", "In the console of Okta", s.URL+"/scim/v2</code>", "has not asked yet", "There is none yet")
+	lacks(t, created, "Not tested", `?tab=test"`)
+	at := "/console/sso/connections/" + b.findOn(connectionLink, created)
+	b.post(at+"/scim-secrets?tab=directory", url.Values{"days": {"9999"}}, http.StatusUnprocessableEntity)
+	secret := regexp.MustCompile(`>(dwc_[A-Za-z0-9_-]+)<`)
+	made := b.post(at+"/scim-secrets?tab=directory", url.Values{"days": {"90"}}, http.StatusOK, "this once", "It works until")
+	first := b.findOn(secret, made)
+	second := b.findOn(secret, b.post(at+"/scim-secrets?tab=directory", url.Values{"days": {"0"}}, http.StatusOK, "until you delete it"))
+	page := b.get(at, http.StatusOK, "There are two already", "Ends: never")
+	lacks(t, page, first, second)
+	b.post(at+"/scim-secrets?tab=directory", url.Values{"days": {"0"}}, http.StatusConflict, "There are two secrets already")
+
+	b.get(at+"/enable", http.StatusOK, "the directory makes, changes and ends memberships")
+	lacks(t, b.submit(at+"/enable", url.Values{}, "The connection is enabled"), "Nobody signs in by a connection yet")
+	ask := func(method, path, secret, body string) int {
+		req, err := http.NewRequestWithContext(t.Context(), method, s.URL+"/scim/v2"+path, strings.NewReader(body))
+		if err != nil {
+			t.Fatal(err)
+		}
+		req.Header.Set("Authorization", "Bearer "+secret)
+		res, err := http.DefaultClient.Do(req)
+		if err != nil {
+			t.Fatal(err)
+		}
+		_ = res.Body.Close()
+		return res.StatusCode
+	}
+	if status := ask("POST", "/Users", first, `{"userName": "nobody"}`); status != http.StatusBadRequest {
+		t.Errorf("a userName that is no address is answered %d", status)
+	}
+	b.get(at, http.StatusOK, "guide-fold", "The provider’s last request came", ">Refused<", "the value of the attribute", "POST /Users (userName)", "Map the person’s e-mail address")
+	b.get(at+"?tab=protocol", http.StatusOK, "<strong>Directory</strong>: the value of the attribute", "<bdi>nobody</bdi>")
+
+	form := func(change url.Values) url.Values {
+		f := url.Values{"name": {"Acme"}, "outside": {"refuse"}, "emptyByRemove": {"1"}, "version": {b.version(b.get(at, http.StatusOK))}}
+		for name, values := range change {
+			f[name] = values
+		}
+		return f
+	}
+	b.submit(at+"/directory?tab=directory", form(nil), "The connection is saved", `name="outside" value="refuse" checked`, `name="emptyByRemove" value="1" checked`, ">Acme<")
+	b.post(at+"/directory?tab=directory", form(url.Values{"name": {""}}), http.StatusUnprocessableEntity, "Enter a name")
+	b.post(at+"/directory?tab=directory", form(url.Values{"version": {"old"}, "outside": {"invite"}}), http.StatusPreconditionFailed, "Somebody else has changed this connection")
+	page = b.submit(at+"/access?tab=access", url.Values{"jitRole": {"VIEWER"}, "group0": {"Sales"}, "groupRole0": {"ADMIN"}, "version": {b.version(b.get(at+"?tab=access", http.StatusOK))}}, "The connection is saved", `value="Sales"`)
+	lacks(t, page, `name="jit"`, `name="ends"`)
+
+	id := b.findOn(scimSecretLink, b.get(at, http.StatusOK)) // the newest
+	b.get(at+"/scim-secret/"+id, http.StatusOK, "Delete the secret of the directory?")
+	b.submit(at+"/scim-secret/"+id, url.Values{}, "The secret of the directory is deleted")
+	b.get(at+"/scim-secret/"+id, http.StatusNotFound)
+	if status := ask("GET", "/Users", second, ""); status != http.StatusUnauthorized {
+		t.Errorf("a deleted secret is answered %d", status)
+	}
+	b.get(at+"/disable", http.StatusOK, "1 secret of its directory rests", "keep their memberships")
+	b.submit(at+"/disable", url.Values{}, "The connection is disabled")
+	b.get("/console/sso", http.StatusOK, "Okta · Directory", "Last request")
+}
+
+// A run is shown with what it has done, and undone after a page that says what comes back. It takes a recent proof.
+func TestUndoOfARun(t *testing.T) {
+	s := newSignOn(t)
+	b := s.browserOf(t, "OWNER")
+	created := b.submit("/console/sso/new", url.Values{"type": {"scim"}, "product": {"okta"}, "name": {"Acme"}})
+	at := "/console/sso/connections/" + b.findOn(connectionLink, created)
+	secret := b.findOn(regexp.MustCompile(`>(dwc_[A-Za-z0-9_-]+)<`), b.post(at+"/scim-secrets?tab=directory", url.Values{"days": {"0"}}, http.StatusOK))
+	b.submit(at+"/enable", url.Values{})
+	b.get(at+"/runs", http.StatusOK, "has not changed anything")
+	ask := func(method, path, body string) {
+		req, err := http.NewRequestWithContext(t.Context(), method, s.URL+"/scim/v2"+path, strings.NewReader(body))
+		if err != nil {
+			t.Fatal(err)
+		}
+		req.Header.Set("Authorization", "Bearer "+secret)
+		res, err := http.DefaultClient.Do(req)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if _ = res.Body.Close(); res.StatusCode/100 != 2 {
+			t.Errorf("%s %s: %d", method, path, res.StatusCode)
+		}
+	}
+	ann, bob := s.people["USER"], s.people["VIEWER"]
+	lacks(t, b.get("/console/people/"+ann.ID, http.StatusOK), `?tab=directory"`)
+	ask("PATCH", "/Users/"+ann.ID, `{"Operations": [{"op": "replace", "path": "active", "value": false}]}`)
+	ask("DELETE", "/Users/"+bob.ID, "")
+	b.get(at, http.StatusOK, "Last run", "1 suspended", "1 removed")
+	page := b.get(at+"/runs", http.StatusOK, "1 run<", "still going on", "1 suspended")
+	run := at + "/runs/" + b.findOn(regexp.MustCompile(`/runs/(run_[a-z0-9]+)"`), page)
+	held := "/console/people/" + ann.ID
+	b.get(held+"?tab=directory", http.StatusOK, "Switched off by the directory", ">userName</code>", ann.Email, "by hand. The directory’s groups", "Acme</bdi>")
+	b.submit(held+"/from-directory", url.Values{}, "groups decide the role now")
+	b.get("/console/people", http.StatusOK, ">by the directory<")
+	b.get(run, http.StatusOK, "2 changes", ">Suspended", ">Removed", bob.Email, "not undone")
+	open(t, s.Server, s.other).get(run, http.StatusNotFound)
+
+	s.Advance(15 * time.Minute)
+	if res, asked := b.ask("POST", run+"/undo", url.Values{}); !strings.Contains(res.Header.Get("Location")+asked, "/step-up") {
+		t.Errorf("an old session isn't asked for a proof: %d", res.StatusCode)
+	}
+	b.token = s.people["OWNER"].Login()
+	b.get(run+"/undo", http.StatusOK, "Undo this run?", "2 people as before", "no longer suspended", "member again", bob.Email, "at its next run")
+	b.submit(run+"/undo", url.Values{}, "The run is being undone")
+	if err := s.Node.App.DirectoryRuns.Sweep(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	lacks(t, b.get(run, http.StatusOK, ">Undone<", "2 are as before the run"), run+`/undo"`)
+	b.get(run+"/undo", http.StatusOK, "Somebody has asked for it already")
+	b.get("/console/people/"+bob.ID, http.StatusOK)
+	b.post(run+"/undo", url.Values{}, http.StatusConflict)
+}
+
 // A set-up link is made with its address shown once, shown with its maker, replaced, and ended. Making and ending
 // take a recent proof.
 func TestSetupLinkPages(t *testing.T) {

@@ -9,6 +9,8 @@ import (
 	"github.com/doorward/doorward"
 	"github.com/doorward/doorward/app/connection"
 	demands "github.com/doorward/doorward/app/demand"
+	"github.com/doorward/doorward/app/directory"
+	"github.com/doorward/doorward/app/directoryrun"
 	"github.com/doorward/doorward/app/setuplink"
 	"github.com/doorward/doorward/web/ui"
 	"github.com/doorward/doorward/web/ui/uitest"
@@ -41,8 +43,8 @@ func signOnSamples() []uitest.Sample {
 		{Name: "overview-signon", View: wide("overview", warned), Frame: owner},
 		{Name: "connections", View: ui.View{Page: "connections", Title: "sso.title", Wide: true, Body: list}, Frame: owner},
 		{Name: "connections-none", View: ui.View{Page: "connections", Title: "sso.title", Wide: true, Body: connectionList{pageData: basePage, Tabs: sampledTabs("connections")}}, Frame: owner},
-		{Name: "connectionnew", View: ui.View{Page: "connectionnew", Title: "sso.new", Wide: true, Body: newConnection{basePage, "okta"}}, Frame: owner},
-		{Name: "connectionnew-refused", View: ui.View{Page: "connectionnew", Title: "sso.new", Wide: true, Body: newConnection{basePage, "other"}}, Frame: refusedWith(map[string]string{"name": "Enter a name."})},
+		{Name: "connectionnew", View: ui.View{Page: "connectionnew", Title: "sso.new", Wide: true, Body: newConnection{basePage, "okta", "oidc"}}, Frame: owner},
+		{Name: "connectionnew-refused", View: ui.View{Page: "connectionnew", Title: "sso.new", Wide: true, Body: newConnection{basePage, "other", "scim"}}, Frame: refusedWith(map[string]string{"name": "Enter a name."})},
 		{Name: "connection", View: sampledConnection(1, "setup"), Frame: owner},
 		{Name: "connection-draft", View: sampledConnection(2, "setup"), Frame: owner},
 		{Name: "connection-pending", View: sampledConnection(0, "setup"), Frame: owner},
@@ -56,6 +58,12 @@ func signOnSamples() []uitest.Sample {
 		{Name: "connection-test-missing", View: sampledConnection(2, "test"), Frame: owner},
 		{Name: "connection-access", View: sampledConnection(1, "access"), Frame: owner},
 		{Name: "connection-identities", View: sampledConnection(1, "identities"), Frame: owner},
+		{Name: "connection-directory", View: sampledConnection(0, "directory"), Frame: owner},
+		{Name: "directory-draft", View: sampledDirectory(doorward.OtherProduct, "directory"), Frame: refusedWith(map[string]string{"name": "Enter a name."})},
+		{Name: "directory-okta", View: sampledDirectory(doorward.Okta, "directory"), Frame: owner},
+		{Name: "directory-ping", View: sampledDirectory(doorward.Ping, "directory"), Frame: owner},
+		{Name: "directory-access", View: sampledDirectory(doorward.Okta, "access"), Frame: owner},
+		{Name: "scimsecretmade", View: ui.View{Page: "scimsecretmade", Title: "scim.secret.made", Scripts: []string{"secret.js"}, Body: madeSCIMSecret{basePage, directory.NewSecret{SCIMSecret: sampledDirectorySecrets()[0], Text: "dwc_3f8h2k9qm4x7yh4n6rj7wd2c5tpae7kb6m"}, sampledProviders()[0], scimURL}}, Frame: owner},
 		{Name: "connection-protocol", View: sampledConnection(1, "protocol"), Frame: owner},
 		{Name: "connection-protocol-none", View: sampledConnection(2, "protocol"), Frame: owner},
 		{Name: "connection-activity", View: sampledConnection(1, "activity"), Frame: owner},
@@ -65,6 +73,13 @@ func signOnSamples() []uitest.Sample {
 		{Name: "connectionact-setup-end", View: act("setup-end", connectionQuestion{}), Frame: owner},
 		{Name: "setuplink", View: ui.View{Page: "setuplink", Title: "sso.link", Body: setupLinkQuestion{basePage, sampledProviders()[1], sampledSetupLink(), 7, false}}, Frame: owner},
 		{Name: "setuplinkmade", View: ui.View{Page: "setuplinkmade", Title: "sso.link.made.title", Scripts: []string{"secret.js"}, Body: madeSetupLink{basePage, setuplink.Made{SetupLink: *sampledSetupLink(), URL: "https://auth.acme.example/setup#token=XJ0Mvz5XtmLcDHXCQ1AFSSSmYyKJGEcjKMoTPcuMgRk"}, sampledProviders()[1]}}, Frame: owner},
+		{Name: "runs", View: wide("runs", sampledRuns()), Frame: owner},
+		{Name: "runs-none", View: wide("runs", runsPage{pageData: basePage, Connection: sampledProviders()[0]}), Frame: owner},
+		{Name: "run", View: wide("run", sampledRun(0)), Frame: owner},
+		{Name: "run-undone", View: wide("run", sampledRun(2)), Frame: owner},
+		{Name: "runundo", View: ui.View{Page: "runundo", Title: "runs.undo.title", Body: sampledUndo()}, Frame: owner},
+		{Name: "runundo-late", View: ui.View{Page: "runundo", Title: "runs.undo.title", Body: undoQuestion{pageData: basePage, Connection: sampledProviders()[0], Run: sampledRuns().Items[3]}}, Frame: refusedWith(nil)},
+		{Name: "connectionact-scim-secret", View: act("scim-secret", connectionQuestion{Of: "scs_1", Part: "dwc_w0eB…g3VC"}), Frame: owner},
 		{Name: "connectionact-secret", View: act("secret", connectionQuestion{Of: "ccs_1", Part: "9xQ2"}), Frame: owner},
 		{Name: "domains", View: wide("domains", domainList{pageData: basePage, Tabs: sampledTabs("domains"), Items: sampledDomains()}), Frame: owner},
 		{Name: "domains-none", View: wide("domains", domainList{pageData: basePage, Tabs: sampledTabs("domains")}), Frame: refusedWith(map[string]string{"domain": "Write a domain as in acme.example."})},
@@ -100,6 +115,7 @@ func sampledProviders() (all []provider) {
 			waiting := one.InForce
 			waiting.Issuer, waiting.EmailFrom, waiting.TestedAt = "https://login.microsoftonline.com/1b7e4a90-3c55-4c1e-8d21-7e60f2b4a9c3/v2.0", "preferred_username", nil
 			one.Pending = &waiting
+			one.SCIM, one.Outside = sampledDirectorySecrets(), doorward.OutsideInvite
 			one.Secrets = []doorward.ConnectionSecret{{ID: "ccs_1", Hint: "9xQ2", CreatedAt: used, ExpiresAt: &soon}, {ID: "ccs_2", Hint: "Ab3f", CreatedAt: used.AddDate(0, -6, 0), ExpiresAt: &used, LastUsedAt: &used}, {ID: "ccs_3", Hint: "kE7w", CreatedAt: used.AddDate(-1, 0, 0), IsLost: true}}
 		case 2:
 			one.Status, one.LastSignInAt, one.InForce = doorward.ConnectionDraft, nil, doorward.ConnectionParameters{ClientAuth: doorward.SecretBasic, EmailFrom: "email"}
@@ -119,7 +135,7 @@ func sampledConnection(n int, tab string) ui.View {
 		Keys: []ui.PublishedKey{{ID: "jN3w1p0mQk2r7t", Alg: "ES256"}, {ID: "b8Xc5s9vLz4y6u", Alg: "ES256"}}, Roles: highestFirst(nil)[1:],
 		Activity: sampledActivity("connection", p.ID), pager: pager{Filter: filters(url.Values{}), Next: "?cursor=next", From: 1, To: 3, Total: 163},
 	}
-	names := []string{"setup", "secrets", "test", "access", "identities", "protocol", "activity"}
+	names := []string{"setup", "secrets", "test", "access", "identities", "directory", "protocol", "activity"}
 	if p.UsesKeys() {
 		names[1], body.Guide.KeysURL = "keys", address+"jwks"
 	}
@@ -129,11 +145,96 @@ func sampledConnection(n int, tab string) ui.View {
 	if body.Tabs = onTab(tab, names...); n == 1 {
 		body.Attempts, body.Identities = sampledAttempts(), sampledIdentities()
 	}
+	body.Directory = ui.DirectoryGuide{Product: p.Product, URL: scimURL}
+	body.State = ui.NewDirectoryState(p.Connection, p.SCIM, sampledDirectoryFaults()[0], "")
+	body.LastRun = &sampledRuns().Items[1]
 	v := ui.View{Page: "connection", Title: "sso.title", Body: body, Wide: true}
-	if tab == "setup" || tab == "keys" || tab == "test" {
+	if tab == "setup" || tab == "keys" || tab == "test" || tab == "directory" {
 		v.Scripts = []string{"secret.js"}
 	}
 	return v
+}
+
+const scimURL = "https://auth.acme.example/scim/v2"
+
+// sampledDirectorySecrets are one that ends soon, and one that has ended.
+func sampledDirectorySecrets() []doorward.SCIMSecret {
+	used, soon := noon.Add(-time.Minute), noon.AddDate(0, 0, 12)
+	return []doorward.SCIMSecret{{ID: "scs_1", Hint: "dwc_w0eB…g3VC", CreatedAt: used, ExpiresAt: &soon, LastUsedAt: &used}, {ID: "scs_2", Hint: "dwc_QLZV…h90D", CreatedAt: used.AddDate(-1, 0, 0), ExpiresAt: &used}}
+}
+
+func sampledDirectoryFaults() (all []doorward.Attempt) {
+	for n, a := range []doorward.Attempt{
+		{Check: "uniqueness", Advice: "scim_uniqueness", Subject: "ann@acme.example", Seen: "POST /Users (active, displayName, emails, externalId, name, schemas, userName) → 409 uniqueness Somebody else has this userName."},
+		{Check: "invalidValue", Advice: "scim_domain", Count: 490},
+		{Check: "secret", Advice: "scim_secret", Seen: "GET /Users → 401 the secret dwc_QLZV…h90D"},
+		{Outcome: doorward.AttemptDone, Check: "groups", Advice: "scim_members", Subject: "Sales", Seen: "members were removed from a group that they aren't in"},
+	} {
+		if a.Outcome == "" {
+			a.Outcome = doorward.AttemptRefused
+		}
+		a.ID, a.Kind, a.At, a.Count, a.RequestIDs = fmt.Sprint("att_", n), doorward.AttemptSCIM, noon.Add(-time.Duration(n)*time.Hour), max(a.Count, 1), []string{"req_5tqm7x3yh4n6rj7wd2c5tpae7k"}
+		all = append(all, a)
+	}
+	return all
+}
+
+// sampledDirectory is the page of a directory alone: of another product a draft, which nobody has asked by.
+func sampledDirectory(product doorward.Product, tab string) ui.View {
+	v := sampledConnection(2, tab)
+	body, _ := v.Body.(connectionPage)
+	p := &body.Connection
+	p.Type, p.Product, p.JITRole, p.Outside = doorward.SCIMDirectory, product, doorward.RoleUser, doorward.OutsideInvite
+	body.Directory.Product, body.State, body.LastRun = product, ui.DirectoryState{}, nil
+	if product != doorward.OtherProduct {
+		p.Name, p.Status, p.SCIM = "Acme directory", doorward.ConnectionActive, sampledDirectorySecrets()
+		body.Mappings = sampledProviders()[0].Mappings
+		body.State = ui.NewDirectoryState(p.Connection, p.SCIM, sampledDirectoryFaults()[2], "")
+	}
+	body.Tabs = onTab(tab, "directory", "access", "protocol", "activity")
+	v.Body = body
+	return v
+}
+
+// sampledRuns are an open one, one whose undo is under way, one that is undone, and one that is too old for that.
+func sampledRuns() runsPage {
+	body := runsPage{pageData: basePage, Connection: sampledProviders()[0], pager: pager{Filter: filters(url.Values{}), Next: "?cursor=next", From: 1, To: 4, Total: 41}}
+	for n, r := range []doorward.DirectoryRun{
+		{Made: 12, Changed: 3}, {Suspended: 5213, Undo: doorward.UndoRunning, Undone: 1200, Left: 2}, {Made: 1, Changed: 2, Suspended: 214, Removed: 12, Undo: doorward.UndoDone, Undone: 226, Left: 2}, {Changed: 1},
+	} {
+		r.ID, r.From = fmt.Sprint("run_", n), noon.Add(-time.Duration(n)*26*time.Hour)
+		r.Last = r.From.Add(4 * time.Minute)
+		body.Items = append(body.Items, shownRun{directoryrun.Run{DirectoryRun: r, IsOpen: n == 0}, n < 3})
+	}
+	return body
+}
+
+func sampledRun(n int) runPage {
+	body := runPage{pageData: basePage, Connection: sampledProviders()[0], Run: sampledRuns().Items[n], pager: pager{Filter: filters(url.Values{}), Next: "?cursor=next", From: 1, To: 6, Total: 229}}
+	person := subject{members[0].Name, "/console/people/usr_ann"}
+	effect := func(kind doorward.DirectoryEffectKind, id string) directoryrun.Effect {
+		return directoryrun.Effect{DirectoryEffect: doorward.DirectoryEffect{ID: fmt.Sprint("eff_", kind, id), At: noon, Kind: kind, SubjectID: id}}
+	}
+	group := shownEffect{Effect: effect(doorward.DirectoryChanged, "grp_1"), Subject: subject{Name: "Everyone in the department of sales and marketing"}, Changes: []effectChange{{Label: "field.name", Was: "Sales", Is: "Everyone in the department of sales and marketing"}}, Joined: []string{"Ann Lee", members[1].Email}}
+	group.JoinedTotal = 214
+	body.Effects = []shownEffect{
+		{Effect: effect(doorward.DirectoryMade, "usr_1"), Subject: person, Changes: []effectChange{{Label: "field.email", Is: "ann@acme.example"}, {Label: "field.role", Is: "USER", IsRole: true}}},
+		{Effect: effect(doorward.DirectorySuspended, "usr_1"), Subject: person}, {Effect: effect(doorward.DirectoryResumed, "usr_1"), Subject: person},
+		{Effect: effect(doorward.DirectoryRemoved, "usr_2"), Subject: subject{Name: strings.Repeat("a-long-name.", 5) + "@acme.example"}, Changes: []effectChange{{Label: "field.role", Was: "ADMIN", IsRole: true}}},
+		group, {Effect: effect(doorward.DirectoryRemoved, "grp_2"), Subject: subject{Name: "it-admins"}},
+	}
+	if n == 2 {
+		body.Left = []shownLeft{{person, undoneKey(doorward.UndoneChangedSince)}, {subject{Name: "ben@acme.example"}, undoneKey("no_way_back")}}
+	}
+	return body
+}
+
+func sampledUndo() undoQuestion {
+	q := undoQuestion{pageData: basePage, Connection: sampledProviders()[0], Run: sampledRuns().Items[0], IsShown: true, BackTotal: 214, LeftTotal: 2, Unlooked: 4213, Left: sampledRun(2).Left}
+	for n, u := range members {
+		q.Back = append(q.Back, shownBack{subject{u.Email, "/console/people/" + u.ID}, []string{"runs.does.rejoins", "runs.does.role"}[:1+n%2]})
+	}
+	return q
 }
 
 // sampledSetupLink is a link by which somebody has begun.
@@ -156,6 +257,8 @@ func sampledAttempts() (all []tried) {
 		{Kind: doorward.AttemptSignIn, Outcome: doorward.AttemptRefused, Check: "provider_error", Seen: "access_denied: User is not assigned to the client application.", Advice: "assignment", Count: 7},
 		{Kind: doorward.AttemptMetadata, Outcome: doorward.AttemptUnavailable, Check: "of_a_newer_version", Advice: "retry"},
 		{Kind: doorward.AttemptTest, Outcome: doorward.AttemptDone, Subject: "00u" + strings.Repeat("1b2c3d4", 6)},
+		sampledDirectoryFaults()[0],
+		sampledDirectoryFaults()[1],
 	} {
 		a.ID, a.At, a.Count, a.RequestIDs = fmt.Sprint("att_", n), noon.Add(-time.Duration(n)*time.Hour), max(a.Count, 1), []string{"req_5tqm7x3yh4n6rj7wd2c5tpae7k", "req_7vkq2m5x3yh4n6rj7wd2c5tpae"}
 		one := tried{Attempt: ui.Attempt{Attempt: a}}

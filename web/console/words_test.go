@@ -13,6 +13,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/doorward/doorward"
+	"github.com/doorward/doorward/app/directoryrun"
 	"github.com/doorward/doorward/app/overview"
 	"github.com/doorward/doorward/internal/cputime"
 	"github.com/doorward/doorward/web/ui"
@@ -110,6 +111,25 @@ func TestMessagesOfSignOn(t *testing.T) {
 		if act.danger && act.preview == nil && act.of == "" && name != "discard" && name != "setup-end" {
 			t.Errorf("%s is dangerous and shows no effects", name)
 		}
+	}
+	for _, kind := range []doorward.DirectoryEffectKind{doorward.DirectoryMade, doorward.DirectoryChanged, doorward.DirectorySuspended, doorward.DirectoryResumed, doorward.DirectoryRemoved} {
+		add("runs.effect.", string(kind))
+	}
+	add("runs.group.", string(doorward.DirectoryMade), string(doorward.DirectoryChanged), string(doorward.DirectoryRemoved))
+	for _, deed := range []directoryrun.Deed{directoryrun.Rejoin, directoryrun.Leave, directoryrun.Resume, directoryrun.Suspend, directoryrun.GiveRole, directoryrun.Invite, directoryrun.Uninvite} {
+		add("runs.does.", string(deed))
+	}
+	for _, why := range append(undoneReasons, "unheard_of") {
+		add("", undoneKey(why))
+	}
+	for _, state := range []doorward.UndoState{doorward.UndoRunning, doorward.UndoDone} {
+		add("runs.undo.", string(state))
+	}
+	for _, name := range outsides {
+		add("scim.outside.", name, name+".text")
+	}
+	for _, name := range connectionTypes {
+		add("sso.type.", name, name+".text")
 	}
 	for _, key := range keys {
 		if !messageKeys()[key] {

@@ -249,9 +249,15 @@ func (e Endpoint) WithErrorHandler(fn func(ctx context.Context, c *Call, err err
 }
 
 // AmendErrors passes all errors of the guard and the endpoint through fn, before they are
-// answered.
+// answered; after the functions that were given before.
 func (e Endpoint) AmendErrors(fn func(ctx context.Context, c *Call, err error) error) Endpoint {
-	e.amend = fn
+	first := e.amend
+	e.amend = func(ctx context.Context, c *Call, err error) error {
+		if first != nil {
+			err = first(ctx, c, err)
+		}
+		return fn(ctx, c, err)
+	}
 	return e
 }
 

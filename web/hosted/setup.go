@@ -14,15 +14,27 @@ import (
 // setupPath is where set-up links lead; its steps are below it.
 const setupPath = setuplink.Path
 
-// setupSteps are the last parts of the steps' paths, in their order, and the names of their tabs.
-var setupSteps = []string{"provider", "domains", "test", "protocol"}
+// setupSteps are the last parts of the steps' paths, in their order, and the names of their tabs. By a directory alone
+// nobody signs in: directorySteps are its own.
+var (
+	setupSteps     = []string{"provider", "domains", "test", "directory", "protocol"}
+	directorySteps = []string{"directory", "domains", "protocol"}
+)
+
+// stepsOf returns the steps of a connection.
+func stepsOf(c doorward.Connection) []string {
+	if c.Type == doorward.SCIMDirectory {
+		return directorySteps
+	}
+	return setupSteps
+}
 
 // pathOfStep returns the path of a step, without the path of the base URL.
 func pathOfStep(name string) string { return setupPath + "/" + name }
 
 func (h *hosted) setupRoutes() []front.Route {
 	show := func(name string, fn setupHandler) front.Route {
-		return front.On("GET "+pathOfStep(name), front.Public(), set.Show(h.byLink(fn)), front.Doc{})
+		return front.On("GET "+pathOfStep(name), front.Public(), set.Show(h.byLink(onlyOf(name, fn))), front.Doc{})
 	}
 	take := func(path, name string, fn, again setupHandler) front.Route {
 		return front.On("POST "+setupPath+path, front.Public(), set.Take(pathOfStep(name), h.byLink(fn), h.byLink(again)), front.Doc{})
@@ -38,6 +50,9 @@ func (h *hosted) setupRoutes() []front.Route {
 		take("/domains/{id}/verify", "domains", h.verifySetupDomain, h.showSetupDomains).CallsOut(),
 		show("test", h.showSetupTest),
 		take("/test", "test", h.beginSetupTest, h.showSetupTest).CallsOut(),
+		show("directory", h.showSetupDirectory),
+		take("/directory/secrets", "directory", h.makeSetupSCIMSecret, h.showSetupDirectory),
+		take("/directory/secrets/{id}/delete", "directory", h.deleteSetupSCIMSecret, h.showSetupDirectory),
 		show("protocol", h.showSetupProtocol),
 	}
 }
@@ -188,7 +203,7 @@ func (h *hosted) setupStep(ctx context.Context, c *ui.Call) (s setupStep, err er
 	if err == nil {
 		s.Tenant, err = h.app.Tenants.Get(ctx, s.Link.TenantID)
 	}
-	if err == nil && s.Connection.Status == doorward.ConnectionActive {
+	if err == nil && s.Connection.Status == doorward.ConnectionActive && s.Connection.Type != doorward.SCIMDirectory {
 		var signsIn bool
 		signsIn, err = h.app.SignOn.SignsIn(ctx, s.Connection.Connection)
 		s.IsIdle = !signsIn
@@ -205,10 +220,11 @@ func (s setupStep) tabs(base string) (all []ui.Tab) {
 	edited, _ := s.Connection.ToTest()
 	isProved := func(d doorward.Domain) bool { return d.Status == doorward.DomainVerified }
 	done := map[string]bool{
-		"provider": ui.CanBeTested(s.Connection), "test": edited.TestedAt != nil,
+		"directory": ui.LastAsked(s.Connection.SCIM) != nil,
+		"provider":  ui.CanBeTested(s.Connection), "test": edited.TestedAt != nil,
 		"domains": len(s.Domains) > 0 && !slices.ContainsFunc(s.Domains, func(d doorward.Domain) bool { return !isProved(d) }),
 	}
-	for _, name := range setupSteps {
+	for _, name := range stepsOf(s.Connection.Connection) {
 		all = append(all, ui.Tab{Name: name, Link: base + pathOfStep(name), IsDone: done[name]})
 	}
 	return all
@@ -221,6 +237,9 @@ func (s setupStep) Tags() ui.Tags {
 
 // NextKey is the key of the message about what happens next.
 func (s setupStep) NextKey() string {
+	if s.Connection.Type == doorward.SCIMDirectory {
+		return "setup.next.scim." + string(s.Connection.Status)
+	}
 	edited, isPending := s.Connection.ToTest()
 	key := "setup.next.draft"
 	switch {

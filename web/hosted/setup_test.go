@@ -383,3 +383,39 @@ func TestSetupOfTwoConnections(t *testing.T) {
 	b.get("/setup/provider").is(t, 200, "", "Second", "In the console of Okta", "/jwks</code>", "ES256", "“Logout endpoint URL”: the revocation address",
 		`<li class="by-key">“Client Credentials” → “Edit”: “Public key / Private key”`, `<li class="by-secret">“Client Credentials” → “Edit”: “Client secret”`, "<li>“Assignments”")
 }
+
+// By the link of a directory alone its holder gets the base URL and a secret, and sees whether the provider has asked. Once
+// the connection is enabled the secrets are the OWNER's.
+func TestSetupOfADirectory(t *testing.T) {
+	s := newSetup(t)
+	made := s.api(t, "POST", "/api/v2/sso/connections", map[string]any{"type": "scim", "name": "Acme dir", "product": "entra"})
+	s.con, _ = made["id"].(string)
+	b := s.begun(t)
+	b.get("/setup/provider").is(t, 303, "/setup/directory")
+	b.get("/setup/test").is(t, 303, "/setup/directory")
+	b.get("/setup/directory").is(t, 200, "", s.URL+"/scim/v2</code>", "In the console of Microsoft Entra ID", "Secret Token", "has not asked yet", "There is none yet", "Until then the directory reads").lacks(t, `href="/setup/test"`)
+	b.send("/setup/directory/secrets", "days", "9999").is(t, 422, "")
+	shown := b.send("/setup/directory/secrets", "days", "180").is(t, 200, "", "this once")
+	found := regexp.MustCompile(`>(dwc_[A-Za-z0-9_-]+)<`).FindStringSubmatch(shown.body)
+	if found == nil {
+		t.Fatalf("no secret is shown:\n%s", shown.body)
+	}
+	page := b.get("/setup/directory")
+	page.lacks(t, found[1])
+	ask := func(want int) {
+		t.Helper()
+		if status, body := s.request(t, "POST", "/scim/v2/Users", `{"userName": "zoe@acme.example"}`, "Authorization", "Bearer "+found[1]); status != want {
+			t.Errorf("the directory is answered %d %s", status, body)
+		}
+	}
+	ask(http.StatusForbidden)
+	b.get("/setup/directory").is(t, 200, "", "The provider’s last request came", ">Refused<", "when all is ready").lacks(t, "zoe@")
+	b.get("/setup/protocol").is(t, 200, "", "an enabled connection").lacks(t, "zoe@")
+	id := regexp.MustCompile(`/setup/directory/secrets/(scs_[a-z0-9]+)/delete`).FindStringSubmatch(page.body)[1]
+	s.api(t, "PATCH", "/api/v2/sso/connections/"+s.con, map[string]any{"status": "active"})
+	b.get("/setup/directory").is(t, 200, "", "only while the connection is a draft").lacks(t, `action="/setup/directory/secrets"`, "/delete")
+	b.send("/setup/directory/secrets", "days", "0").is(t, 403, "")
+	b.send("/setup/directory/secrets/"+id+"/delete").is(t, 403, "")
+	s.api(t, "PATCH", "/api/v2/sso/connections/"+s.con, map[string]any{"status": "disabled"})
+	ask(http.StatusUnauthorized)
+}

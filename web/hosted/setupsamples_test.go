@@ -41,6 +41,9 @@ func setupSamples() []uitest.Sample {
 		{Name: "setuptest-passed", View: sampledSetupTest(doorward.TestPassed)},
 		{Name: "setuptest-failed", View: sampledSetupTest(doorward.TestFailed)},
 		{Name: "setuptest-unanswered", View: unansweredSetupTest()},
+		{Name: "setupdirectory", View: sampledSetupDirectory(doorward.Okta, false)},
+		{Name: "setupdirectory-made", View: sampledSetupDirectory(doorward.JumpCloud, true)},
+		{Name: "setupdirectory-entra", View: sampledSetupDirectory(doorward.Entra, false)},
 		{Name: "setupprotocol", View: sampledSetupProtocol()},
 		{Name: "setupprotocol-none", View: noSetupProtocol()},
 	}
@@ -96,6 +99,35 @@ func sampledProvider(p doorward.Product, status doorward.ConnectionStatus) ui.Vi
 		body := setupProvider{setupStep: s, Form: ui.StoredParameters(edited), Version: "v", now: noon, Guide: ui.Guide{Product: p, Callback: address + "callback", Start: address + "start"}}
 		if body.UsesKeys() {
 			body.Guide.KeysURL, body.Keys = address+"jwks", []ui.PublishedKey{{ID: "jN3w1p0mQk2r7t", Alg: "ES256"}, {ID: "b8Xc5s9vLz4y6u", Alg: "ES256"}}
+		}
+		return body
+	})
+	v.Scripts = copyScript
+	return v
+}
+
+// sampledSetupDirectory is the step of a directory alone that has just been given a secret, or else of a connection by which
+// people sign in, too.
+func sampledSetupDirectory(p doorward.Product, made bool) ui.View {
+	used, ended := noon.Add(-time.Minute), noon.Add(-time.Hour)
+	s := sampledSetup(p, doorward.ConnectionDraft)
+	s.Connection.Type = doorward.OpenIDConnect
+	last := doorward.Attempt{
+		Kind: doorward.AttemptSCIM, Outcome: doorward.AttemptRefused, At: used, Count: 3, Check: "draft", Advice: "scim_draft", RequestIDs: []string{"req_5tqm7x3yh4n6rj7wd2c5tpae7k"},
+		Seen: "POST /Users (active, displayName, emails, externalId, name, schemas, userName) → 403 The connection is a draft: its directory may read, but not write. An OWNER enables the connection.",
+	}
+	s.Connection.SCIM = []doorward.SCIMSecret{{ID: "scs_1", Hint: "dwc_w0eB…g3VC", CreatedAt: used, LastUsedAt: &used}, {ID: "scs_2", Hint: "dwc_QLZV…h90D", CreatedAt: ended, ExpiresAt: &ended}}
+	if made {
+		s.Connection.Type, last = doorward.SCIMDirectory, doorward.Attempt{}
+		s.Connection.SCIM = []doorward.SCIMSecret{{ID: "scs_1", Hint: "dwc_w0eB…g3VC", CreatedAt: noon}}
+	}
+	v := onStep(s, "directory", func(s setupStep) any {
+		body := setupDirectory{
+			setupStep: s, Directory: ui.DirectoryGuide{Product: p, URL: "https://auth.acme.example/scim/v2"}, now: noon,
+			State: ui.NewDirectoryState(s.Connection.Connection, s.Connection.SCIM, last, s.Link.MakerEmail),
+		}
+		if made {
+			body.Made = "dwc_3f8h2k9qm4x7yh4n6rj7wd2c5tpae7kb6m"
 		}
 		return body
 	})

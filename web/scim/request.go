@@ -25,7 +25,17 @@ const pageMax = 200
 type request struct {
 	*front.Call
 	query map[string]string
+	sent  *[]byte // the body, once it was read
 }
+
+// failed is the error of a request whose body has been read.
+type failed struct {
+	error
+	sent []byte
+}
+
+// Unwrap returns the error.
+func (f failed) Unwrap() error { return f.error }
 
 // located is a resource with an address, which a 201 names.
 type located interface{ location() string }
@@ -38,9 +48,10 @@ func answer(do func(context.Context, request) (any, error)) func(context.Context
 		if err != nil {
 			return err
 		}
-		found, err := do(ctx, request{c, query})
+		var sent []byte
+		found, err := do(ctx, request{c, query, &sent})
 		if err != nil {
-			return err
+			return failed{err, sent}
 		}
 		if found == nil {
 			c.W.WriteHeader(http.StatusNoContent)
@@ -72,6 +83,7 @@ func (r request) filter(of scim.Resource) (scim.Filter, error) {
 // parsed reads the body.
 func parsed[T any](r request, parse func([]byte) (T, error)) (said T, err error) {
 	text, err := body(r.Call)
+	*r.sent = text
 	if err != nil {
 		return said, err
 	}

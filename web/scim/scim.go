@@ -34,7 +34,7 @@ func Routes(a *app.App) []front.Route {
 	h := &handler{a}
 	on := func(pattern string, fn func(ctx context.Context, c *front.Call) error) front.Route {
 		method, path, _ := strings.Cut(pattern, " ")
-		return front.On(method+" "+Base+path, front.DirectoryOnly(), front.Raw(fn), front.Doc{})
+		return front.On(method+" "+Base+path, front.DirectoryOnly(), front.Raw(fn).AmendErrors(h.record), front.Doc{})
 	}
 	return []front.Route{
 		on("GET ", h.config), on("GET /{$}", h.config), on("GET /ServiceProviderConfig", h.config),

@@ -10,8 +10,11 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/doorward/doorward"
+	"github.com/doorward/doorward/app/directory"
+	"github.com/doorward/doorward/app/signoff"
 	"github.com/doorward/doorward/app/signon"
 	"github.com/doorward/doorward/internal/oidcrp"
+	"github.com/doorward/doorward/internal/scim"
 )
 
 // advices returns the sentences of a language about what to do, by advice or advice.product.
@@ -30,18 +33,21 @@ func advices(t *testing.T, tag string) map[string]string {
 	return all
 }
 
+// allAdvices are those of tests, sign-ins, revocations and directories.
+var allAdvices = slices.Concat(signon.Advices, directory.Advices, []string{signoff.AdviceBody})
+
 // TestEachAdviceHasASentence: in each language, for each advice of tests and protocols, and for no other.
 func TestEachAdviceHasASentence(t *testing.T) {
 	for _, l := range Languages {
 		have := advices(t, l.Tag)
-		for _, advice := range signon.Advices {
+		for _, advice := range allAdvices {
 			if have[advice] == "" {
 				t.Errorf("%s: no sentence for the advice %q", l.Tag, advice)
 			}
 		}
 		for key := range have {
 			advice, product, hasProduct := strings.Cut(key, ".")
-			if !slices.Contains(signon.Advices, advice) || hasProduct && "."+product != byLink && !slices.Contains(doorward.Products, doorward.Product(product)) {
+			if !slices.Contains(allAdvices, advice) || hasProduct && "."+product != byLink && !slices.Contains(doorward.Products, doorward.Product(product)) {
 				t.Errorf("%s: nothing leads to the sentence %q", l.Tag, key)
 			}
 		}
@@ -70,7 +76,9 @@ func TestMessagesOfConnections(t *testing.T) {
 	add("sso.outcome.", string(doorward.AttemptSignedIn), string(doorward.AttemptAsked), string(doorward.AttemptDone), string(doorward.AttemptRefused), string(doorward.AttemptUnavailable))
 	add("sso.auth.", ClientAuths...)
 	add("sso.check.", oidcrp.Checks...)
-	add("sso.check.", oidcrp.CheckOfIssuer, "email", "domain", "jit", "removed", "suspended", "joining", "factor", "groups", "changed")
+	add("sso.check.", oidcrp.CheckOfIssuer, "email", "domain", "jit", "removed", "suspended", "joining", "factor", "groups", "changed", signoff.CheckBody)
+	add("sso.check.", directory.CheckSecret, directory.CheckDraft, directory.CheckTenant, directory.CheckUnknown, directory.CheckLastOwner, directory.CheckRefused, directory.CheckSuspended, directory.CheckMembers)
+	add("sso.check.", scim.Uniqueness, scim.InvalidFilter, scim.InvalidSyntax, scim.InvalidPath, scim.NoTarget, scim.InvalidValue, scim.Mutability)
 	for _, key := range keys {
 		if !hasMessage(key) {
 			t.Errorf("no message %q", key)
@@ -123,13 +131,13 @@ func TestAdviceInWordsOfProducts(t *testing.T) {
 // the console.
 func TestAdviceByALink(t *testing.T) {
 	const maker = "ann@acme.example"
-	for _, advice := range signon.Advices {
+	for _, advice := range allAdvices {
 		shown := TestCheck{TestCheck: doorward.TestCheck{Advice: advice}, Product: doorward.Entra, Maker: maker}.AdviceKey()
 		if tried := (Attempt{Attempt: doorward.Attempt{Advice: advice}, Product: doorward.Entra, Maker: maker}).AdviceKey(); tried != shown {
 			t.Errorf("the advice %s is %s in tests, and %s in protocols", advice, shown, tried)
 		}
 		console := TestCheck{TestCheck: doorward.TestCheck{Advice: advice}, Product: doorward.Entra}.AdviceKey()
-		isOwners := slices.Contains([]string{"domain", "factor", "hosted_domain", "invite", "joining", "network", "reinstate"}, advice)
+		isOwners := slices.Contains([]string{"domain", "factor", "hosted_domain", "invite", "joining", "network", "reinstate", "scim_allowed", "scim_disabled", "scim_domain", "scim_draft", "scim_owner", "scim_quota", "scim_tenant"}, advice)
 		if isOwners != (shown != console) || isOwners != strings.Contains(english()[shown], "{maker}") || strings.Contains(english()[console], "{maker}") {
 			t.Errorf("the advice %s is %q by a link, and %q in the console", advice, english()[shown], english()[console])
 		}

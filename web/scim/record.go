@@ -1,0 +1,167 @@
+package scim
+
+import (
+	"cmp"
+	"context"
+	"encoding/json"
+	"errors"
+	"maps"
+	"net/http"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/doorward/doorward"
+	"github.com/doorward/doorward/app/directory"
+	"github.com/doorward/doorward/internal/scim"
+	"github.com/doorward/doorward/web/front"
+)
+
+// record adds the refusal to the protocol of the connection, if the secret says which one it is, and returns err. Faults
+// of this server are in its log: a protocol of refusals would send people looking for them at the provider.
+func (h *handler) record(ctx context.Context, c *front.Call, err error) error {
+	entry := doorward.Attempt{ConnectionID: c.Caller.ConnectionID, Outcome: doorward.AttemptRefused}
+	var resting *directory.RefusedSecret
+	if errors.As(err, &resting) {
+		entry.ConnectionID = resting.ConnectionID
+	}
+	refused := refusalOf(c, err)
+	if entry.ConnectionID == "" || refused.status >= http.StatusInternalServerError {
+		return err
+	}
+	var f failed
+	errors.As(err, &f)
+	entry.Check, entry.Advice = refused.check, refused.advice
+	entry.Seen = asked(c, f.sent) + " → " + strconv.Itoa(refused.status) + " " + refused.detail
+	entry.Subject, entry.UserID = about(c, f.sent)
+	h.app.Directories.Record(ctx, c.Caller, entry)
+	return err
+}
+
+// refusal is what was answered, and what to do about it.
+type refusal struct {
+	status                int
+	detail, check, advice string
+}
+
+// advices say what to do about a scimType.
+var advices = map[string]string{
+	scim.Uniqueness: directory.AdviceUnique, scim.InvalidFilter: directory.AdviceFilter, scim.InvalidSyntax: directory.AdviceSyntax, scim.InvalidPath: directory.AdviceTarget,
+	scim.NoTarget: directory.AdviceTarget, scim.InvalidValue: directory.AdviceValue, scim.Mutability: directory.AdviceMutable,
+}
+
+func refusalOf(c *front.Call, err error) refusal {
+	var e *scim.Error
+	if errors.As(err, &e) {
+		return ofScim(e)
+	}
+	var rests *directory.RefusedSecret
+	if errors.As(err, &rests) {
+		return ofSecret(rests)
+	}
+	known := front.AsError(err)
+	p := front.Problem{Status: front.Status(known.Code), Title: known.Code.Problem().Title, Detail: known.Detail, Code: known.Code, Errors: known.Fields}
+	r := ofScim(errorOf(p))
+	switch {
+	case p.Code == doorward.CodeForbidden && c.Caller.IsDraft:
+		r.check, r.advice = directory.CheckDraft, directory.AdviceDraft
+	case p.Code == doorward.CodeTenantFrozen, p.Code == doorward.CodeTenantClosing:
+		r.check, r.advice = directory.CheckTenant, directory.AdviceTenant
+	case p.Code == doorward.CodeNotFound:
+		r.check, r.advice = directory.CheckUnknown, directory.AdviceUnknown
+	case p.Code == doorward.CodeLastOwner, p.Code == doorward.CodeNoWayBack:
+		r.check, r.advice = directory.CheckLastOwner, directory.AdviceOwner
+	case p.Code == doorward.CodeQuotaExceeded:
+		r.check, r.advice = directory.CheckRefused, directory.AdviceQuota
+	}
+	return r
+}
+
+func ofScim(e *scim.Error) refusal {
+	r := refusal{e.Status, strings.TrimSpace(e.Type + " " + e.Detail), cmp.Or(e.Type, directory.CheckRefused), cmp.Or(e.Advice, advices[e.Type])}
+	switch e.Status {
+	case http.StatusRequestEntityTooLarge:
+		r.advice = directory.AdviceSize
+	case http.StatusUnsupportedMediaType:
+		r.advice = directory.AdviceSyntax
+	}
+	return r
+}
+
+func ofSecret(s *directory.RefusedSecret) refusal {
+	r := refusal{http.StatusUnauthorized, "the secret " + s.Hint, directory.CheckSecret, directory.AdviceDisabled}
+	if s.HasEnded {
+		r.advice = directory.AdviceSecret
+	}
+	return r
+}
+
+// namesShown is how many attributes or operations an entry names.
+const namesShown = 8
+
+// asked returns method and path, and the names of attributes that were sent: no values.
+func asked(c *front.Call, sent []byte) string {
+	_, path, _ := strings.Cut(c.R.Pattern, Base)
+	text := c.R.Method + " " + cmp.Or(strings.TrimSuffix(path, "{$}"), "/")
+	var names []string
+	if c.R.Method == http.MethodPatch {
+		names = operationsOf(sent)
+	} else {
+		names = slices.Sorted(maps.Keys(membersOf(sent)))
+	}
+	if len(names) > namesShown {
+		names = append(names[:namesShown], "…")
+	}
+	if len(names) == 0 {
+		return text
+	}
+	return text + " (" + strings.Join(names, ", ") + ")"
+}
+
+// membersOf returns the members of an object; none for anything else.
+func membersOf(text []byte) (all map[string]json.RawMessage) {
+	_ = json.Unmarshal(text, &all)
+	return all
+}
+
+// operationsOf returns what a PATCH does to which attributes. The filter in a path has values, and is left out.
+func operationsOf(text []byte) (names []string) {
+	var operations []struct {
+		Op    string          `json:"op"`
+		Path  string          `json:"path"`
+		Value json.RawMessage `json:"value"`
+	}
+	for name, value := range membersOf(text) {
+		if strings.EqualFold(name, "operations") {
+			_ = json.Unmarshal(value, &operations)
+		}
+	}
+	for _, o := range operations {
+		path := o.Path
+		if before, rest, hasFilter := strings.Cut(path, "["); hasFilter {
+			path = before + rest[strings.LastIndexByte(rest, ']')+1:]
+		}
+		if path == "" {
+			path = strings.Join(slices.Sorted(maps.Keys(membersOf(o.Value))), " ")
+		}
+		names = append(names, strings.TrimSpace(strings.ToLower(o.Op)+" "+path))
+	}
+	return names
+}
+
+// about returns whom the request is about: the userName or externalId that was sent, or else the id in the path; and that
+// id, if it is of a User.
+func about(c *front.Call, sent []byte) (subject, userID string) {
+	id := c.R.PathValue("id")
+	if front.IsID(id, doorward.PrefixUser) {
+		userID = id
+	}
+	texts := map[string]string{}
+	for name, value := range membersOf(sent) {
+		var text string
+		if json.Unmarshal(value, &text) == nil {
+			texts[strings.ToLower(name)] = text
+		}
+	}
+	return cmp.Or(texts["username"], texts["externalid"], id), userID
+}

@@ -304,7 +304,7 @@ func TestWrap(t *testing.T) {
 func TestWhatIsNeverHeldBack(t *testing.T) {
 	want := []string{
 		"digest", "email_changed", "email_confirm", "email_requested", "email_restored", "email_set", "factor_added", "factor_removed", "factor_renamed", "factors_disabled", "factors_removed", "factors_reset",
-		"invitation", "passkey_copied", "password_changed", "password_forgotten", "recovery_codes", "recovery_used", "reset", "sso_bypass",
+		"invitation", "passkey_copied", "password_changed", "password_forgotten", "recovery_codes", "recovery_used", "reset", "sso_bypass", "directory_alarm", "address_refused",
 	}
 	var never []string
 	for _, kind := range kinds() {

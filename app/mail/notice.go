@@ -174,7 +174,7 @@ func (m *Mail) composeConnection(ctx context.Context, tx *store.Tx, row store.Ma
 	v := variables{Tenant: tenant.Name, Connection: connection.Name, Hint: cmp.Or(e.Change(doorward.FieldClientSecret).To, e.Change(doorward.FieldSCIMSecret).To, e.Change(doorward.FieldSCIMSecret).From), Site: m.site(), At: formatTime(e.At)}
 	if e.Action == doorward.DirectoryAlarm {
 		v.Suspended, v.Removed = e.Change(doorward.FieldSuspended).To, e.Change(doorward.FieldRemoved).To
-		v.Link = m.baseURL + "/console/sso/" + connection.ID + "/runs/" + e.Change(doorward.FieldRun).To
+		v.Link = m.baseURL + "/console/sso/connections/" + connection.ID + "/runs/" + e.Change(doorward.FieldRun).To
 	}
 	if e.Action == doorward.APIKeyLeak {
 		v.IP = e.IP

@@ -100,21 +100,24 @@ func (f MailFilter) args(now time.Time) []any {
 	return []any{micros(before), f.ID, string(f.Kind), f.TenantID, f.To}
 }
 
+// failedArgs are $1 to $6 of givenUp and selectedMails.
+func (f MailFilter) failedArgs(now time.Time) []any { return append(f.args(now), f.Dropped) }
+
 const (
 	selectedMails = `created_at < $1 AND ($2 = '' OR id = $2) AND ($3 = '' OR kind = $3) AND ($4 = '' OR share = $4)
   AND ($5 = '' OR recipient = $5 OR substr($5, 1, 1) = '@' AND substr(recipient, length(recipient) - length($5) + 1) = $5) `
 	// The index of finished mails has those with a recipient.
-	givenUp = `state <> 'queued' AND recipient <> '' AND state = 'failed' AND ($2 <> '' OR (last_error = '` + droppedMail + `') = $9) AND `
+	givenUp = `state <> 'queued' AND recipient <> '' AND state = 'failed' AND ($2 <> '' OR (last_error = '` + droppedMail + `') = $6) AND `
 
 	sqlListQueuedMails = selectMail + `WHERE state = 'queued' AND ` + selectedMails + `AND (next_at, id) > ($6, $7) ORDER BY next_at, id LIMIT $8`
-	sqlListFailedMails = selectMail + `WHERE ` + givenUp + selectedMails + `AND (created_at, id) > ($6, $7) ORDER BY created_at, id LIMIT $8`
+	sqlListFailedMails = selectMail + `WHERE ` + givenUp + selectedMails + `AND (created_at, id) > ($7, $8) ORDER BY created_at, id LIMIT $9`
 )
 
 // SelectedMails returns mails that the filter selects, at most limit: queued ones in the order in which they are
 // due, failed ones the oldest first. It continues after a mail; zero: from the beginning.
 func (r Reader) SelectedMails(ctx context.Context, f MailFilter, now time.Time, after Mail, limit int) ([]Mail, error) {
 	if f.Failed {
-		return list(ctx, r, mailFields, sqlListFailedMails, append(f.args(now), micros(after.CreatedAt), after.ID, limit, f.Dropped)...)
+		return list(ctx, r, mailFields, sqlListFailedMails, append(f.failedArgs(now), micros(after.CreatedAt), after.ID, limit)...)
 	}
 	return list(ctx, r, mailFields, sqlListQueuedMails, append(f.args(now), micros(after.NextAt), after.ID, limit)...)
 }
@@ -127,7 +130,7 @@ const (
 // CountSelectedMails returns how many mails the filter selects.
 func (r Reader) CountSelectedMails(ctx context.Context, f MailFilter, now time.Time) (int64, error) {
 	if f.Failed {
-		return one(ctx, r, int64Column, sqlCountFailedMails, f.args(now)...)
+		return one(ctx, r, int64Column, sqlCountFailedMails, f.failedArgs(now)...)
 	}
 	return one(ctx, r, int64Column, sqlCountQueuedMails, f.args(now)...)
 }
@@ -146,8 +149,8 @@ const (
 
 	sqlRetryQueuedMails = `UPDATE mails SET next_at = $6, tries = 1 WHERE ` + dueLater + `AND id IN (
   SELECT id FROM mails WHERE ` + dueLater + `AND ` + selectedMails + `LIMIT $8)`
-	sqlRetryFailedMails = `UPDATE mails SET state = 'queued', next_at = $6, tries = 1 WHERE state = 'failed' AND id IN (
-  SELECT id FROM mails WHERE ` + givenUp + selectedMails + `AND next_at <= $7 LIMIT $8)`
+	sqlRetryFailedMails = `UPDATE mails SET state = 'queued', next_at = $7, tries = 1 WHERE state = 'failed' AND id IN (
+  SELECT id FROM mails WHERE ` + givenUp + selectedMails + `AND next_at <= $8 LIMIT $9)`
 	sqlDropMails = `UPDATE mails SET state = 'failed', last_error = '` + droppedMail + `' WHERE state = 'queued' AND id IN (
   SELECT id FROM mails WHERE state = 'queued' AND ` + selectedMails + `LIMIT $6)`
 )
@@ -159,7 +162,7 @@ func (tx *Tx) RetryMails(ctx context.Context, f MailFilter, began time.Time, lim
 	tx.mailQueued = true
 	now := micros(tx.Now)
 	if f.Failed {
-		return tx.exec(ctx, sqlRetryFailedMails, append(f.args(tx.Now), now, micros(began.Add(mailClaim)), limit, f.Dropped)...)
+		return tx.exec(ctx, sqlRetryFailedMails, append(f.failedArgs(tx.Now), now, micros(began.Add(mailClaim)), limit)...)
 	}
 	return tx.exec(ctx, sqlRetryQueuedMails, append(f.args(tx.Now), now, micros(tx.Now.Add(soonDue)), limit)...)
 }
@@ -224,8 +227,8 @@ WHERE state = $2 AND (state <> 'pending' OR next_at > $5) AND EXISTS (
 )
 
 // RetryDeliveries makes deliveries of a webhook that the filter selects due now, and begins their schedule of
-// retries again. Those of a webhook that is disabled, or whose tenant isn't active, are left out, and pending ones that are due within three minutes, as by RetryMails. It returns how many,
-// at most limit; fewer mean that none is left.
+// retries again. Those of a webhook that is disabled, or whose tenant isn't active, are left out, and pending ones
+// that are due within three minutes, as by RetryMails. It returns how many, at most limit; fewer mean that none is left.
 func (tx *Tx) RetryDeliveries(ctx context.Context, webhookID string, f DeliveryFilter, limit int) (int64, error) {
 	tx.deliveryQueued = true
 	return tx.exec(ctx, sqlRetryDeliveries, webhookID, string(f.State), f.before(tx.Now), micros(tx.Now), micros(tx.Now.Add(soonDue)), limit)

@@ -382,7 +382,7 @@ func TestUndoEndsSessions(t *testing.T) {
 		m, err := f.member(id)
 		f.NoError(err)
 		eve := apptest.Person{User: m}
-		f.Identity(eve, f.con)
+		f.SSOMode(f.owner, doorward.SSOOptional, doorward.GuestsAllowed)
 		eve = f.ByConnection(eve)
 		if !f.IsValid(eve.Token) {
 			t.Fatal("the session isn't valid")

@@ -303,7 +303,7 @@ func TestWrap(t *testing.T) {
 // Every other mail is told at once: it was asked for, or is about the password, the address or the factors.
 func TestWhatIsNeverHeldBack(t *testing.T) {
 	want := []string{
-		"digest", "email_changed", "email_confirm", "email_requested", "email_restored", "email_set", "factor_added", "factor_removed", "factor_renamed", "factors_disabled", "factors_removed", "factors_reset",
+		"address_refused", "digest", "directory_alarm", "email_changed", "email_confirm", "email_requested", "email_restored", "email_set", "factor_added", "factor_removed", "factor_renamed", "factors_disabled", "factors_removed", "factors_reset",
 		"invitation", "passkey_copied", "password_changed", "password_forgotten", "recovery_codes", "recovery_used", "reset", "sso_bypass",
 	}
 	var never []string

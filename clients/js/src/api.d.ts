@@ -1747,6 +1747,26 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/api/v2/sso/connections/{id}/runs/{runId}/undo": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * Take back what a directory has done in a run
+         * @description Memberships, reasons of suspension, roles and places in groups come back where nobody has changed them since; addresses, attributes and sessions don't. The undo goes on after the answer 202: `GET` the run to see how far it is. A run can be undone once, within 7 days after its last change; what the directory writes from then on belongs to another run. Mend the directory first, or disable the connection: its next synchronisation may do the same again. A dry run is answered with 200.
+         */
+        post: operations["undoDirectoryRun"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/api/v2/sso/connections/{id}/scim-secrets": {
         parameters: {
             query?: never;
@@ -2647,6 +2667,17 @@ export interface components {
              * @description Where the browser of the session that asked begins the test, once and within 10 minutes
              */
             url: string;
+        };
+        BroughtBack: {
+            /**
+             * @description rejoins, leaves, resumed, suspended, role, invited, uninvited
+             * @example [
+             *       "rejoins"
+             *     ]
+             */
+            does: string[];
+            /** @description As in undo.left */
+            userId: string;
         };
         BulkAnswer: {
             /** @description In the order of the rows */
@@ -5843,6 +5874,27 @@ export interface components {
             userId?: string;
             /** @example changed_since */
             why: string;
+        };
+        UndoPreview: {
+            /** @description What would be undone, for the 200 people whom the run changed last */
+            back: components["schemas"]["BroughtBack"][];
+            /** @description Who of these would be left as they are, and why */
+            left: components["schemas"]["UndoLeft"][];
+            /**
+             * Format: int64
+             * @description How many people the run has changed
+             */
+            people: number;
+        };
+        UndoRunInput: {
+            /** @description Change nothing, and say what would come back */
+            dryRun?: boolean;
+        };
+        UndoneRun: {
+            /** @description Only for a dry run */
+            preview?: components["schemas"]["UndoPreview"];
+            /** @description How far it is; absent for a dry run */
+            undo?: components["schemas"]["DirectoryUndo"];
         };
         Unready: {
             /**
@@ -17467,6 +17519,169 @@ export interface operations {
                 };
             };
             /** @description `unavailable` */
+            503: {
+                headers: {
+                    "Retry-After": components["headers"]["Retry-After"];
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    undoDirectoryRun: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /** @description Id of the object */
+                id: string;
+                /** @description Id of the object */
+                runId: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: {
+            content: {
+                "application/json": components["schemas"]["UndoRunInput"];
+            };
+        };
+        responses: {
+            /** @description OK */
+            200: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["UndoneRun"];
+                };
+            };
+            /** @description Accepted */
+            202: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["UndoneRun"];
+                };
+            };
+            /** @description `invalid_body`, `invalid_query` */
+            400: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description `unauthenticated` */
+            401: {
+                headers: {
+                    "WWW-Authenticate": components["headers"]["WWW-Authenticate"];
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description `cross_origin`, `denied_by_policy`, `forbidden`, `ip_not_allowed`, `step_up_required`, `tenant_closing`, `tenant_frozen` */
+            403: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description `not_found` */
+            404: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description `already_undone` */
+            409: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description `undo_over` */
+            410: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description `body_too_large` */
+            413: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description `unsupported_media_type` */
+            415: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description `validation_failed` */
+            422: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description `rate_limited`, `too_many_attempts` */
+            429: {
+                headers: {
+                    "Retry-After": components["headers"]["Retry-After"];
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description `internal_error` */
+            500: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description `maintenance`, `unavailable` */
             503: {
                 headers: {
                     "Retry-After": components["headers"]["Retry-After"];

@@ -28,9 +28,19 @@ func (s saidOfPerson) Attributes() (all []attribute) {
 		emails = append(emails, e.Value)
 	}
 	for _, a := range []attribute{
-		{"userName", s.UserName}, {"externalId", s.ExternalID}, {"displayName", u.DisplayName}, {"name.formatted", u.Name.Formatted}, {"name.givenName", u.Name.GivenName},
-		{"name.familyName", u.Name.FamilyName}, {"emails", strings.Join(emails, ", ")}, {"employeeNumber", u.Enterprise.EmployeeNumber}, {"department", u.Enterprise.Department},
-		{"division", u.Enterprise.Division}, {"organization", u.Enterprise.Organization}, {"costCenter", u.Enterprise.CostCenter}, {"manager", u.Enterprise.Manager.Value},
+		{"userName", s.UserName},
+		{"externalId", s.ExternalID},
+		{"displayName", u.DisplayName},
+		{"name.formatted", u.Name.Formatted},
+		{"name.givenName", u.Name.GivenName},
+		{"name.familyName", u.Name.FamilyName},
+		{"emails", strings.Join(emails, ", ")},
+		{"employeeNumber", u.Enterprise.EmployeeNumber},
+		{"department", u.Enterprise.Department},
+		{"division", u.Enterprise.Division},
+		{"organization", u.Enterprise.Organization},
+		{"costCenter", u.Enterprise.CostCenter},
+		{"manager", u.Enterprise.Manager.Value},
 	} {
 		if a.Value != "" {
 			all = append(all, a)

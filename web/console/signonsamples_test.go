@@ -219,9 +219,11 @@ func sampledRun(n int) runPage {
 	group.JoinedTotal = 214
 	body.Effects = []shownEffect{
 		{Effect: effect(doorward.DirectoryMade, "usr_1"), Subject: person, Changes: []effectChange{{Label: "field.email", Is: "ann@acme.example"}, {Label: "field.role", Is: "USER", IsRole: true}}},
-		{Effect: effect(doorward.DirectorySuspended, "usr_1"), Subject: person}, {Effect: effect(doorward.DirectoryResumed, "usr_1"), Subject: person},
+		{Effect: effect(doorward.DirectorySuspended, "usr_1"), Subject: person},
+		{Effect: effect(doorward.DirectoryResumed, "usr_1"), Subject: person},
 		{Effect: effect(doorward.DirectoryRemoved, "usr_2"), Subject: subject{Name: strings.Repeat("a-long-name.", 5) + "@acme.example"}, Changes: []effectChange{{Label: "field.role", Was: "ADMIN", IsRole: true}}},
-		group, {Effect: effect(doorward.DirectoryRemoved, "grp_2"), Subject: subject{Name: "it-admins"}},
+		group,
+		{Effect: effect(doorward.DirectoryRemoved, "grp_2"), Subject: subject{Name: "it-admins"}},
 	}
 	if n == 2 {
 		body.Left = []shownLeft{{person, undoneKey(doorward.UndoneChangedSince)}, {subject{Name: "ben@acme.example"}, undoneKey("no_way_back")}}

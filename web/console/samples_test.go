@@ -331,7 +331,6 @@ func sampledPerson(tab string) person {
 	p.Identities = []doorward.Identity{{ID: "idn_1", ConnectionID: "con_1", Subject: "00u1b2c3d4e5F6", UserID: who.ID, LastUsedAt: noon.Add(-time.Hour)}}
 	p.User.ManagedBy = acme.ID
 	if tab == "directory" {
-		p.Tabs = onTab(tab, "profile", "sessions", "security", "directory", "activity")
 		said := directory.Said{
 			DirectoryUser: doorward.DirectoryUser{ConnectionID: "con_1", UserName: who.Email, ExternalID: "00u1b2c3d4e5F6g7H8", ChangedAt: noon.Add(-time.Hour)},
 			User:          scim.User{DisplayName: who.Name, Enterprise: scim.Enterprise{Department: "Sales", EmployeeNumber: "26118915"}}, Groups: []doorward.DirectoryGroup{{DisplayName: "Everyone"}, {DisplayName: "Everyone in the department of sales and marketing"}},
@@ -339,6 +338,9 @@ func sampledPerson(tab string) person {
 		p.Said, p.Floor, p.MayOverride = []saidOfPerson{{said, "Acme Okta"}}, doorward.RoleAdmin, true
 	}
 	p.Activity, p.Tabs = sampledActivity("person", who.ID), onTab(tab, "profile", "sessions", "security", "activity")
+	if len(p.Said) > 0 {
+		p.Tabs = onTab(tab, "profile", "sessions", "security", "directory", "activity")
+	}
 	for _, role := range highestFirst(nil) {
 		p.Roles = append(p.Roles, roleChoice{role, role == who.Role})
 	}

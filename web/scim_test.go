@@ -217,6 +217,7 @@ func TestSCIMProtocol(t *testing.T) {
 		acme := d.Tenant("Acme")
 		con, idp := d.directory(t, acme)
 		owner := as(acme.Owner.Token())
+		short := with("Authorization", "Bearer "+d.send(t, "POST "+connectionsPath+"/"+con+"/scim-secrets", m{"expiresInDays": 1}, owner).ok(http.StatusCreated).text("secret"))
 		patch := func(path string, operations ...m) m { return m{"Operations": operations} }
 		ann := d.send(t, "POST "+scimUsers, m{"userName": "ann@acme.example", "externalId": "a1"}, idp).ok(http.StatusCreated).text("id")
 		group := d.send(t, "POST /scim/v2/Groups", m{"displayName": "All"}, idp).ok(http.StatusCreated).text("id")
@@ -283,6 +284,12 @@ func TestSCIMProtocol(t *testing.T) {
 			if got := d.protocolOf(t, con, check, owner); got["outcome"] != "done" || got["count"] != 2.0 || got["advice"] != advice {
 				t.Errorf("%s is in the protocol as %v", check, got)
 			}
+		}
+		d.clock.advance(25 * time.Hour)
+		owner = as(acme.Owner.Login())
+		d.send(t, "GET "+scimUsers, nil, short).refused(http.StatusUnauthorized, "")
+		if got := d.protocolOf(t, con, "secret", owner); got["advice"] != "scim_secret" {
+			t.Errorf("a secret that has ended is in the protocol as %v", got)
 		}
 		d.send(t, "PATCH "+connectionsPath+"/"+con, m{"status": "disabled"}, owner).ok(http.StatusOK)
 		d.send(t, "GET "+scimUsers, nil, idp).refused(http.StatusUnauthorized, "")

@@ -174,6 +174,9 @@ type pageStatus struct {
 
 // signOnPages are those of sign-on.
 var signOnPages = []pageStatus{
+	{"/console/sso/connections/con_absent/runs", 404, 403, 403, 403},
+	{"/console/sso/connections/con_absent/runs/run_absent", 404, 403, 403, 403},
+	{"/console/sso/connections/con_absent/runs/run_absent/undo", 404, 403, 403, 403},
 	{"/console/sso", 200, 403, 403, 403},
 	{"/console/sso/new", 200, 403, 403, 403},
 	{"/console/sso/connections/con_absent", 404, 403, 403, 403},

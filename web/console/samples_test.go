@@ -337,7 +337,10 @@ func sampledPerson(tab string) person {
 		}
 		p.Said, p.Floor, p.MayOverride = []saidOfPerson{{said, "Acme Okta"}}, doorward.RoleAdmin, true
 	}
-	p.Activity, p.Tabs = sampledActivity("person", who.ID), onTab(tab, "profile", "sessions", "security", "directory", "activity")
+	p.Activity, p.Tabs = sampledActivity("person", who.ID), onTab(tab, "profile", "sessions", "security", "activity")
+	if len(p.Said) > 0 {
+		p.Tabs = onTab(tab, "profile", "sessions", "security", "directory", "activity")
+	}
 	for _, role := range highestFirst(nil) {
 		p.Roles = append(p.Roles, roleChoice{role, role == who.Role})
 	}

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"errors"
+	"reflect"
 	"slices"
 
 	"github.com/doorward/doorward"
@@ -84,7 +85,6 @@ func (w *work) update(e store.DirectoryEntry, said scim.User) error {
 	if err := w.checkUnique(e.ID, said.UserName, address, said.ExternalID); err != nil {
 		return err
 	}
-	wasActive := row.Active
 	if said.Active != nil {
 		row.Active = *said.Active
 	}
@@ -92,7 +92,7 @@ func (w *work) update(e store.DirectoryEntry, said scim.User) error {
 		return err
 	}
 	if !e.IsMember {
-		return w.updateInvited(row, address, wasActive, nameOf(said))
+		return w.updateInvited(e.Said, row, address, nameOf(said))
 	}
 	if err := w.updateMember(e.Member, address, said); err != nil {
 		return err
@@ -101,7 +101,17 @@ func (w *work) update(e store.DirectoryEntry, said scim.User) error {
 	if !e.IsSaid {
 		return w.tx.InsertDirectoryUser(w.ctx, row)
 	}
-	return w.tx.UpdateDirectoryUser(w.ctx, row)
+	return w.save(e.Said, row)
+}
+
+// save writes what the directory says of a person, if it is anything else than before: what a full synchronization says again
+// is no change, neither in a run nor for who asks when the person was changed last.
+func (w *work) save(before, after doorward.DirectoryUser) error {
+	before.EmailKeys = after.EmailKeys // they are in Attributes
+	if reflect.DeepEqual(before, after) {
+		return nil
+	}
+	return w.tx.UpdateDirectoryUser(w.ctx, after)
 }
 
 // rename returns the canonical address of another userName. Errors: mutability for an account that isn't the tenant's;
@@ -163,8 +173,8 @@ func (w *work) setAddress(m doorward.User, address string) error {
 
 // updateInvited writes what the directory says of somebody who isn't a member: another address, or switching them off, ends
 // the invitation, and switching them on sends one. Another address may make them a member at once.
-func (w *work) updateInvited(row doorward.DirectoryUser, address string, wasActive bool, name string) error {
-	isSame := address == row.Address && row.Active == wasActive
+func (w *work) updateInvited(before, row doorward.DirectoryUser, address, name string) error {
+	isSame := address == row.Address && row.Active == before.Active
 	if !isSame {
 		if err := w.endInvitation(row.Address); err != nil {
 			return err
@@ -173,7 +183,7 @@ func (w *work) updateInvited(row doorward.DirectoryUser, address string, wasActi
 	}
 	moved := address != row.Address
 	row.Address = address
-	if err := w.tx.UpdateDirectoryUser(w.ctx, row); err != nil || isSame {
+	if err := w.save(before, row); err != nil || isSame {
 		return err
 	}
 	if moved {

@@ -116,6 +116,32 @@ func (f *fixture) why(run directoryrun.Run, id string) doorward.Undone {
 	return ""
 }
 
+// What a full synchronization says again changes nothing: it is in no run, of members and of invited people.
+func TestSaidAgain(t *testing.T) {
+	apptest.OnSQLite(t, func(base *apptest.Fixture) {
+		f := newFixture(base)
+		ids := []string{f.make("Ann@acme.example"), f.make("ben@elsewhere.example")}
+		was := f.last()
+		for _, id := range ids {
+			before, err := f.Node(1).Directories.User(f.Context(), f.by(1), id)
+			f.NoError(err)
+			f.NoError(f.setActive(id, true))
+			after, err := f.Node(1).Directories.User(f.Context(), f.by(1), id)
+			f.NoError(err)
+			if !after.Changed.Equal(before.Changed) {
+				f.Errorf("%s is changed by what was said before", id)
+			}
+		}
+		if run := f.last(); run.Changed != was.Changed || !run.Last.Equal(was.Last) {
+			f.Errorf("the run is %+v, was %+v", run, was)
+		}
+		f.NoError(f.setActive(ids[0], false))
+		if run := f.last(); run.Suspended != was.Suspended+1 {
+			f.Errorf("%d are suspended", run.Suspended)
+		}
+	})
+}
+
 // A run that has removed, suspended, made and invited people, and deleted a group, is as if it hadn't been.
 func TestUndo(t *testing.T) {
 	apptest.OnEach(t, func(base *apptest.Fixture) {

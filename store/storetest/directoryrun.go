@@ -41,15 +41,18 @@ func directoryRuns(f *fixture) {
 	equal(f, f.value(f.Read().LastDirectoryRun(ctx, con.ID)), last)
 	equal(f, f.value(f.Read().DirectoryRun(ctx, con.ID, last.ID)), last)
 	f.wantNone(f.Read().DirectoryRun(ctx, "con_none", last.ID))
-	equal(f, f.value(f.Read().DirectoryRunPage(ctx, con.ID, doorward.Window{Limit: 9})).(doorward.Page[doorward.DirectoryRun]).Items, []doorward.DirectoryRun{last, first})
+	runs := func(w doorward.Window) (doorward.Page[doorward.DirectoryRun], error) { return f.Read().DirectoryRunPage(ctx, con.ID, w) }
+	equal(f, pages(f, 1, runs), []doorward.DirectoryRun{last, first})
+	wantOrders(f, "from", 2, func(r doorward.DirectoryRun) string { return r.ID }, runs)
 	equal(f, f.value(f.Read().LastDirectoryWrites(ctx, acme.ID)), map[string]time.Time{con.ID: last.Last})
 
 	off := f.effect(last, doorward.DirectorySuspended, "usr_alias", "usr_ann")
 	f.clock.move(time.Minute)
 	again := f.effect(last, doorward.DirectoryResumed, "usr_alias", "usr_ann")
 	group := f.effect(last, doorward.DirectoryChanged, "grp_1", "")
-	page := f.value(f.Read().DirectoryEffectPage(ctx, last.ID, doorward.Window{Limit: 2})).(doorward.Page[doorward.DirectoryEffect])
-	equal(f, page.Items, []doorward.DirectoryEffect{off, again})
+	effects := func(w doorward.Window) (doorward.Page[doorward.DirectoryEffect], error) { return f.Read().DirectoryEffectPage(ctx, last.ID, w) }
+	equal(f, pages(f, 2, effects), []doorward.DirectoryEffect{off, again, group})
+	wantOrders(f, "at", 3, func(e doorward.DirectoryEffect) string { return e.ID }, effects)
 	equal(f, f.value(f.Read().CountEndedByDirectory(ctx, con.ID, off.At.Add(-1))), 1)
 	equal(f, f.value(f.Read().CountEndedByDirectory(ctx, con.ID, off.At)), 0)
 	equal(f, f.value(f.Read().CountBegunByDirectory(ctx, con.ID, off.At)), 1)
@@ -63,8 +66,7 @@ func directoryRuns(f *fixture) {
 	equal(f, moves, []doorward.DirectoryMove{{EffectID: group.ID, RunID: last.ID, GroupID: "grp_1", MemberID: "usr_alias", At: group.At, Joined: true}})
 
 	f.write(func(tx *store.Tx) { noError(f, tx.DeleteDirectoryEffectsOf(ctx, "usr_ann")) })
-	page = f.value(f.Read().DirectoryEffectPage(ctx, last.ID, doorward.Window{Limit: 9})).(doorward.Page[doorward.DirectoryEffect])
-	equal(f, page.Items, []doorward.DirectoryEffect{group})
+	equal(f, pages(f, 9, effects), []doorward.DirectoryEffect{group})
 	if _, total, err = f.Read().DirectoryMoves(ctx, group.ID, true, 9); total != 1 {
 		f.Errorf("%d moves are left after an erasure, %v", total, err)
 	}

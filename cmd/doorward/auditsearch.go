@@ -45,7 +45,7 @@ system has run there. REASON is what --reason said, or why something was refused
 it prints whole events, as "doorward audit export" does.`,
 		Example: `  doorward audit search --ip 192.0.2.7 --since 7d
   doorward audit search --actor ann@acme.example --since 2025-03-02T09:00:00Z --json
-  doorward audit search --actor root@db1 --since 30d
+  doorward audit search --actor operator --since 30d
   doorward audit search --action session.open --tenant tnt_7vkq2m5x3yh4n6rj7wd2c5tpae`, Args: noArgs,
 	}
 	cmd = onDatabase(withoutMigration(), cmd, func(cmd *cobra.Command, n *node.Node, _ []string) error {

@@ -41,7 +41,9 @@ func directoryRuns(f *fixture) {
 	equal(f, f.value(f.Read().LastDirectoryRun(ctx, con.ID)), last)
 	equal(f, f.value(f.Read().DirectoryRun(ctx, con.ID, last.ID)), last)
 	f.wantNone(f.Read().DirectoryRun(ctx, "con_none", last.ID))
-	runs := func(w doorward.Window) (doorward.Page[doorward.DirectoryRun], error) { return f.Read().DirectoryRunPage(ctx, con.ID, w) }
+	runs := func(w doorward.Window) (doorward.Page[doorward.DirectoryRun], error) {
+		return f.Read().DirectoryRunPage(ctx, con.ID, w)
+	}
 	equal(f, pages(f, 1, runs), []doorward.DirectoryRun{last, first})
 	wantOrders(f, "from", 2, func(r doorward.DirectoryRun) string { return r.ID }, runs)
 	equal(f, f.value(f.Read().LastDirectoryWrites(ctx, acme.ID)), map[string]time.Time{con.ID: last.Last})
@@ -50,7 +52,9 @@ func directoryRuns(f *fixture) {
 	f.clock.move(time.Minute)
 	again := f.effect(last, doorward.DirectoryResumed, "usr_alias", "usr_ann")
 	group := f.effect(last, doorward.DirectoryChanged, "grp_1", "")
-	effects := func(w doorward.Window) (doorward.Page[doorward.DirectoryEffect], error) { return f.Read().DirectoryEffectPage(ctx, last.ID, w) }
+	effects := func(w doorward.Window) (doorward.Page[doorward.DirectoryEffect], error) {
+		return f.Read().DirectoryEffectPage(ctx, last.ID, w)
+	}
 	equal(f, pages(f, 2, effects), []doorward.DirectoryEffect{off, again, group})
 	wantOrders(f, "at", 3, func(e doorward.DirectoryEffect) string { return e.ID }, effects)
 	equal(f, f.value(f.Read().CountEndedByDirectory(ctx, con.ID, off.At.Add(-1))), 1)

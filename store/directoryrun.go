@@ -98,11 +98,15 @@ VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10)`
 	sqlDeleteEffectsOf  = `DELETE FROM directory_effects WHERE subject_id IN (` + subjectsOf + `)`
 	sqlDeleteMovesOf    = `DELETE FROM directory_moves WHERE member_id IN (` + subjectsOf + `)`
 	sqlDeleteOldEffects = `DELETE FROM directory_effects WHERE id IN (SELECT id FROM directory_effects WHERE at < $1 ORDER BY at LIMIT $2)`
-	// People, as members of the tenant, whose access ended. More than 50 needn't be counted.
-	sqlCountEnded = `SELECT count(*) FROM (SELECT DISTINCT e.subject_id FROM directory_effects e
-WHERE e.connection_id = $1 AND e.at > $2 AND e.kind IN ('suspended', 'removed') AND e.user_id <> '' LIMIT 50) x`
+	// People, as members of the tenant, whose access ended, and not those whom an undo has brought back.
+	endedBy = `SELECT DISTINCT e.subject_id FROM directory_effects e
+WHERE e.connection_id = $1 AND e.at > $2 AND e.kind IN ('suspended', 'removed') AND e.user_id <> '' AND e.undone <> 'done'`
+	sqlCountEnded = `SELECT count(*) FROM (` + endedBy + `) x`
+	// More than 50 needn't be counted.
+	sqlCountUntold = `SELECT count(*) FROM (` + endedBy + `
+AND e.run_id IN (SELECT r.id FROM directory_runs r WHERE r.connection_id = $1 AND NOT r.alarmed) LIMIT 50) x`
 	sqlCountBegun = `SELECT count(*) FROM (SELECT DISTINCT e.subject_id FROM directory_effects e
-WHERE e.connection_id = $1 AND e.at > $2 AND e.kind IN ('made', 'resumed') AND e.user_id <> '') x`
+WHERE e.connection_id = $1 AND e.at > $2 AND e.kind IN ('made', 'resumed') AND e.user_id <> '' AND e.undone <> 'done') x`
 )
 
 var effectPages = newPages(listing[doorward.DirectoryEffect]{
@@ -122,13 +126,18 @@ func (tx *Tx) InsertDirectoryEffect(ctx context.Context, e doorward.DirectoryEff
 	return tx.run(ctx, sqlInsertEffect, e.ID, e.RunID, e.ConnectionID, e.TenantID, micros(tx.Now), string(e.Kind), e.SubjectID, e.UserID, e.Before, e.After)
 }
 
-// CountEndedByDirectory returns how many members the connection's directory has suspended or removed since an instant; more
-// than 50 count as 50.
+// CountUntoldOfDirectory is CountEndedByDirectory without runs of which OWNERs were told; more than 50 count as 50.
+func (r Reader) CountUntoldOfDirectory(ctx context.Context, connectionID string, since time.Time) (int, error) {
+	return one(ctx, r, countColumn, sqlCountUntold, connectionID, micros(since))
+}
+
+// CountEndedByDirectory returns how many members the connection's directory has suspended or removed since an instant,
+// without those whom an undo has brought back.
 func (r Reader) CountEndedByDirectory(ctx context.Context, connectionID string, since time.Time) (int, error) {
 	return one(ctx, r, countColumn, sqlCountEnded, connectionID, micros(since))
 }
 
-// CountBegunByDirectory returns how many members it has made or resumed since.
+// CountBegunByDirectory returns how many members it has made or resumed since, without those of whom an undo has taken that back.
 func (r Reader) CountBegunByDirectory(ctx context.Context, connectionID string, since time.Time) (int, error) {
 	return one(ctx, r, countColumn, sqlCountBegun, connectionID, micros(since))
 }

@@ -50,6 +50,26 @@ func directoryRuns(f *fixture) {
 	group := f.effect(last, doorward.DirectoryChanged, "grp_1", "")
 	page := f.value(f.Read().DirectoryEffectPage(ctx, last.ID, doorward.Window{Limit: 2})).(doorward.Page[doorward.DirectoryEffect])
 	equal(f, page.Items, []doorward.DirectoryEffect{off, again})
+	runsBy := func(sort string) func(w doorward.Window) (doorward.Page[doorward.DirectoryRun], error) {
+		return func(w doorward.Window) (doorward.Page[doorward.DirectoryRun], error) {
+			w.Sort, w.Count = sort, true
+			return f.Read().DirectoryRunPage(ctx, con.ID, w)
+		}
+	}
+	effectsBy := func(sort string) func(w doorward.Window) (doorward.Page[doorward.DirectoryEffect], error) {
+		return func(w doorward.Window) (doorward.Page[doorward.DirectoryEffect], error) {
+			w.Sort, w.Count = sort, true
+			return f.Read().DirectoryEffectPage(ctx, last.ID, w)
+		}
+	}
+	for sort, want := range map[string][]doorward.DirectoryRun{"from": {first, last}, "-from": {last, first}} {
+		equal(f, pages(f, 1, runsBy(sort)), want)
+		equal(f, pagesBack(f, 1, runsBy(sort)), want)
+	}
+	for sort, want := range map[string][]doorward.DirectoryEffect{"at": {off, again, group}, "-at": {group, again, off}} {
+		equal(f, pages(f, 1, effectsBy(sort)), want)
+		equal(f, pagesBack(f, 1, effectsBy(sort)), want)
+	}
 	equal(f, f.value(f.Read().CountEndedByDirectory(ctx, con.ID, off.At.Add(-1))), 1)
 	equal(f, f.value(f.Read().CountEndedByDirectory(ctx, con.ID, off.At)), 0)
 	equal(f, f.value(f.Read().CountBegunByDirectory(ctx, con.ID, off.At)), 1)

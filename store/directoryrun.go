@@ -1,6 +1,7 @@
 package store
 
 import (
+	"cmp"
 	"context"
 	"time"
 
@@ -97,11 +98,15 @@ VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10)`
 	sqlDeleteEffectsOf  = `DELETE FROM directory_effects WHERE subject_id IN (` + subjectsOf + `)`
 	sqlDeleteMovesOf    = `DELETE FROM directory_moves WHERE member_id IN (` + subjectsOf + `)`
 	sqlDeleteOldEffects = `DELETE FROM directory_effects WHERE id IN (SELECT id FROM directory_effects WHERE at < $1 ORDER BY at LIMIT $2)`
-	// People, as members of the tenant, whose access ended. More than 50 needn't be counted.
-	sqlCountEnded = `SELECT count(*) FROM (SELECT DISTINCT e.subject_id FROM directory_effects e
-WHERE e.connection_id = $1 AND e.at > $2 AND e.kind IN ('suspended', 'removed') AND e.user_id <> '' LIMIT 50) x`
+	// People, as members of the tenant, whose access ended, and not those whom an undo has brought back.
+	endedBy = `SELECT DISTINCT e.subject_id FROM directory_effects e
+WHERE e.connection_id = $1 AND e.at > $2 AND e.kind IN ('suspended', 'removed') AND e.user_id <> '' AND e.undone <> 'done'`
+	sqlCountEnded = `SELECT count(*) FROM (` + endedBy + `) x`
+	// More than 50 needn't be counted.
+	sqlCountUntold = `SELECT count(*) FROM (` + endedBy + `
+AND e.run_id IN (SELECT r.id FROM directory_runs r WHERE r.connection_id = $1 AND NOT r.alarmed) LIMIT 50) x`
 	sqlCountBegun = `SELECT count(*) FROM (SELECT DISTINCT e.subject_id FROM directory_effects e
-WHERE e.connection_id = $1 AND e.at > $2 AND e.kind IN ('made', 'resumed') AND e.user_id <> '') x`
+WHERE e.connection_id = $1 AND e.at > $2 AND e.kind IN ('made', 'resumed') AND e.user_id <> '' AND e.undone <> 'done') x`
 )
 
 var effectPages = newPages(listing[doorward.DirectoryEffect]{
@@ -121,13 +126,18 @@ func (tx *Tx) InsertDirectoryEffect(ctx context.Context, e doorward.DirectoryEff
 	return tx.run(ctx, sqlInsertEffect, e.ID, e.RunID, e.ConnectionID, e.TenantID, micros(tx.Now), string(e.Kind), e.SubjectID, e.UserID, e.Before, e.After)
 }
 
-// CountEndedByDirectory returns how many members the connection's directory has suspended or removed since an instant; more
-// than 50 count as 50.
+// CountUntoldOfDirectory is CountEndedByDirectory without runs of which OWNERs were told; more than 50 count as 50.
+func (r Reader) CountUntoldOfDirectory(ctx context.Context, connectionID string, since time.Time) (int, error) {
+	return one(ctx, r, countColumn, sqlCountUntold, connectionID, micros(since))
+}
+
+// CountEndedByDirectory returns how many members the connection's directory has suspended or removed since an instant,
+// without those whom an undo has brought back.
 func (r Reader) CountEndedByDirectory(ctx context.Context, connectionID string, since time.Time) (int, error) {
 	return one(ctx, r, countColumn, sqlCountEnded, connectionID, micros(since))
 }
 
-// CountBegunByDirectory returns how many members it has made or resumed since.
+// CountBegunByDirectory returns how many members it has made or resumed since, without those of whom an undo has taken that back.
 func (r Reader) CountBegunByDirectory(ctx context.Context, connectionID string, since time.Time) (int, error) {
 	return one(ctx, r, countColumn, sqlCountBegun, connectionID, micros(since))
 }
@@ -207,7 +217,11 @@ const (
 	sqlMarkEffects   = `UPDATE directory_effects SET undone = $3 WHERE run_id = $1 AND subject_id = $2 AND undone = ''`
 	sqlMembersToUndo = `SELECT DISTINCT m.group_id, m.member_id FROM directory_moves m WHERE m.run_id = $1 AND m.undone = '' ORDER BY m.group_id, m.member_id LIMIT $2`
 	sqlMovesOfMember = selectMove + `WHERE m.run_id = $1 AND m.group_id = $2 AND m.member_id = $3 ORDER BY m.effect_id`
-	sqlMarkMoves     = `UPDATE directory_moves SET undone = $4 WHERE run_id = $1 AND group_id = $2 AND member_id = $3 AND undone = ''`
+	// Effects that an undo has taken back change nothing any more.
+	sqlCountLater = `SELECT count(*) FROM directory_effects e WHERE e.run_id <> $1 AND e.tenant_id = $2 AND (e.subject_id = $3 OR e.user_id = $4)
+AND e.at > $5 AND (e.kind = $6 OR e.kind = $7) AND e.undone <> 'done'`
+	sqlCountLaterMoves = `SELECT count(*) FROM directory_moves m WHERE m.run_id <> $1 AND m.group_id = $2 AND m.member_id = $3 AND m.at > $4 AND m.undone <> 'done'`
+	sqlMarkMoves       = `UPDATE directory_moves SET undone = $4 WHERE run_id = $1 AND group_id = $2 AND member_id = $3 AND undone = ''`
 )
 
 // AskDirectoryUndo begins the undo of the run for the account, and reports whether nobody had.
@@ -244,6 +258,19 @@ func (r Reader) CountSubjectsToUndo(ctx context.Context, runID, prefix string) (
 // DirectoryEffectsOf returns the effects of the run on a person or a group, the oldest first.
 func (r Reader) DirectoryEffectsOf(ctx context.Context, runID, subjectID string) ([]doorward.DirectoryEffect, error) {
 	return list(ctx, r, effectFields, sqlEffectsOf, runID, subjectID)
+}
+
+// ChangedAgain reports whether a run after that of the effect, the run's last on a person, has had an effect of one of the
+// kinds on the same User or account, which no undo has taken back.
+func (r Reader) ChangedAgain(ctx context.Context, last doorward.DirectoryEffect, userID string, kinds [2]doorward.DirectoryEffectKind) (bool, error) {
+	n, err := one(ctx, r, countColumn, sqlCountLater, last.RunID, last.TenantID, last.SubjectID, cmp.Or(userID, last.SubjectID), micros(last.At), string(kinds[0]), string(kinds[1]))
+	return n > 0, err
+}
+
+// MovedAgain is ChangedAgain for a member's place in a group.
+func (r Reader) MovedAgain(ctx context.Context, last doorward.DirectoryMove) (bool, error) {
+	n, err := one(ctx, r, countColumn, sqlCountLaterMoves, last.RunID, last.GroupID, last.MemberID, micros(last.At))
+	return n > 0, err
 }
 
 // MarkUndone records what the undo of the run has made of its effects on a person or a group.

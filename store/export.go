@@ -35,6 +35,13 @@ func (r Reader) EachInvitation(ctx context.Context, tenantID string, fn func(doo
 	return each(ctx, r, invitationFields, fn, sqlEachInvitation, tenantID)
 }
 
+const sqlExportDirectoryUsers = selectDirectoryUser + `WHERE d.tenant_id = $1 ORDER BY d.created_at, d.connection_id, d.id`
+
+// EachDirectoryUser is EachMember for what directories of the tenant say of people, the oldest first.
+func (r Reader) EachDirectoryUser(ctx context.Context, tenantID string, fn func(doorward.DirectoryUser) error) error {
+	return each(ctx, r, directoryUserFields, fn, sqlExportDirectoryUsers, tenantID)
+}
+
 const sqlEachEvent = selectEvent + `WHERE tenant_id = $1 ORDER BY seq, id`
 
 // EachEvent is EachMember for the tenant's audit trail, the oldest first; for an empty

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"crypto/sha256"
+	"time"
 
 	"github.com/doorward/doorward"
 )
@@ -12,6 +13,7 @@ const (
 	sqlInsertRemovedMember = `INSERT INTO removed_members (tenant_id, address_hash, removed_at) VALUES ($1, $2, $3)
 ON CONFLICT (tenant_id, address_hash) DO UPDATE SET removed_at = $3`
 	sqlIsRemovedMember     = `SELECT count(*) FROM removed_members WHERE tenant_id = $1 AND address_hash = $2`
+	sqlRemovedSince        = `SELECT count(*) FROM removed_members WHERE tenant_id = $1 AND address_hash = $2 AND removed_at > $3`
 	sqlDeleteRemovedMember = `DELETE FROM removed_members WHERE tenant_id = $1 AND address_hash = $2`
 )
 
@@ -26,6 +28,18 @@ func addressHash(who string) []byte {
 // account, or the key of an identity.
 func (tx *Tx) RememberRemoval(ctx context.Context, tenantID, who string) error {
 	return tx.run(ctx, sqlInsertRemovedMember, tenantID, addressHash(who), micros(tx.Now))
+}
+
+// RememberUndone is RememberRemoval for a membership that an undo ends: nobody has decided on the person, so that
+// RemovedSince doesn't report it.
+func (tx *Tx) RememberUndone(ctx context.Context, tenantID, who string) error {
+	return tx.run(ctx, sqlInsertRemovedMember, tenantID, addressHash(who), 0)
+}
+
+// RemovedSince reports whether WasRemoved holds by a removal after an instant.
+func (r Reader) RemovedSince(ctx context.Context, tenantID, who string, since time.Time) (bool, error) {
+	n, err := one(ctx, r, countColumn, sqlRemovedSince, tenantID, addressHash(who), micros(since))
+	return n > 0, err
 }
 
 // WasRemoved reports whether that was recorded, and nobody of that address or account has become a member by hand

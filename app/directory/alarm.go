@@ -41,16 +41,20 @@ func (r *recorder) alarm() error {
 		doorward.Change{Field: doorward.FieldRemoved, To: strconv.Itoa(r.run.Removed)})
 }
 
-// endsMany reports whether the directory has ended the access of many since.
+// endsMany reports whether the directory has ended the access of many since, beside those of whom OWNERs were told.
 func (r *recorder) endsMany(since time.Time) (bool, error) {
-	ended, err := r.tx.CountEndedByDirectory(r.ctx, r.con.ID, since)
-	if err != nil || ended < alarmFew || ended >= alarmMany {
-		return ended >= alarmMany, err
+	untold, err := r.tx.CountUntoldOfDirectory(r.ctx, r.con.ID, since)
+	if err != nil || untold < alarmFew || untold >= alarmMany {
+		return untold >= alarmMany, err
 	}
 	active, err := r.tx.CountActiveMembers(r.ctx, r.con.TenantID)
 	if err != nil {
 		return false, err
 	}
+	ended, err := r.tx.CountEndedByDirectory(r.ctx, r.con.ID, since)
+	if err != nil {
+		return false, err
+	}
 	begun, err := r.tx.CountBegunByDirectory(r.ctx, r.con.ID, since)
-	return ended*100 >= alarmShare*(active+ended-begun), err
+	return untold*100 >= alarmShare*(active+ended-begun), err
 }

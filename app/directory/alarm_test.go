@@ -77,6 +77,45 @@ func TestNoAlarm(t *testing.T) {
 	})
 }
 
+// Nobody is told twice of the same people, in the next run, nor of those whom an undo has brought back.
+func TestAlarmOfTheNextRun(t *testing.T) {
+	apptest.OnEach(t, func(f *apptest.Fixture) {
+		_, owner := f.Tenant()
+		con, by := directoryOf(f, owner, "acme.example")
+		var ids []string
+		names := map[string]string{}
+		for i := range 33 {
+			u, err := f.Node(0).Directories.Make(f.Context(), by(0), said(fmt.Sprintf("p%d@acme.example", i), true))
+			f.NoError(err)
+			ids, names[u.ID] = append(ids, u.ID), u.UserName
+		}
+		f.Exec(`UPDATE directory_effects SET at = at - 7200000000`)
+		off := func(ids []string, want int) {
+			f.Helper()
+			f.Exec(`UPDATE directory_runs SET began_at = began_at - 660000000, last_at = last_at - 660000000`)
+			for _, id := range ids {
+				_, err := f.Node(0).Directories.Replace(f.Context(), by(0), id, said(names[id], false))
+				f.NoError(err)
+			}
+			if n := f.Int(`SELECT count(*) FROM events WHERE action = 'directory.alarm'`); n != want {
+				f.Errorf("%d events, want %d", n, want)
+			}
+		}
+		off(ids[:10], 1)
+		off(ids[10:11], 1)
+		off(ids[11:19], 1)
+		page, err := f.Node(0).DirectoryRuns.List(f.Context(), owner.Caller, con, doorward.Window{Limit: 2})
+		f.NoError(err)
+		for _, run := range page.Items {
+			_, err := f.Node(0).DirectoryRuns.Undo(f.Context(), owner.Caller, con, run.ID)
+			f.NoError(err)
+		}
+		f.NoError(f.Node(0).DirectoryRuns.Sweep(f.Context()))
+		off(ids[19:28], 1) // nine that are off by runs of which nobody was told
+		off(ids[28:29], 2)
+	})
+}
+
 // A person is told once that a directory has asked for another address of their own account.
 func TestRaceAddressRefused(t *testing.T) {
 	apptest.OnEach(t, func(f *apptest.Fixture) {
@@ -95,9 +134,48 @@ func TestRaceAddressRefused(t *testing.T) {
 		if n := countSubjects(f, bob.User.Email, "wanted to change"); n != 1 {
 			t.Errorf("%d mails, want 1", n)
 		}
-		_, _ = f.Node(0).Directories.Replace(f.Context(), callers[0], bob.User.ID, said("rob@acme.example", true))
-		if n := countSubjects(f, bob.User.Email, "wanted to change"); n != 2 {
-			t.Errorf("%d mails after another address, want 2", n)
+	})
+}
+
+// A directory that asks for many addresses doesn't fill somebody's mailbox: one mail a day is sent, for whatever address,
+// and by whichever of the tenant's connections.
+func TestAddressRefusedOnceADay(t *testing.T) {
+	apptest.OnSQLite(t, func(f *apptest.Fixture) {
+		_, owner := f.Tenant()
+		_, by := directoryOf(f, owner, "acme.example")
+		_, other := directoryOf(f, owner, "zeta.example")
+		bob := f.Join(owner, doorward.RoleUser)
+		ask := func(by func(int) doorward.Caller, address string, want int) {
+			f.Helper()
+			_, _ = f.Node(0).Directories.Replace(f.Context(), by(0), bob.User.ID, said(address, true))
+			if n := countSubjects(f, bob.User.Email, "wanted to change"); n != want {
+				f.Errorf("%d mails after %s was asked for, want %d", n, address, want)
+			}
+		}
+		ask(by, "bob@acme.example", 1)
+		ask(by, "rob@acme.example", 1)
+		ask(other, "rob@acme.example", 1)
+		f.Exec(`UPDATE throttles SET since = since - 90000000000`)
+		ask(by, "bob@acme.example", 1)
+		ask(by, "rob@acme.example", 2)
+	})
+}
+
+// A directory that switches somebody off and on who was invited sends as many mails a day as by hand are sent at most.
+func TestInvitationsToOneAddress(t *testing.T) {
+	apptest.OnSQLite(t, func(f *apptest.Fixture) {
+		_, owner := f.Tenant()
+		_, by := directoryOf(f, owner, "acme.example")
+		made, err := f.Node(0).Directories.Make(f.Context(), by(0), said("ann@elsewhere.example", true))
+		f.NoError(err)
+		n := 1
+		for ; n < 30 && err == nil; n++ {
+			_, err = f.Node(0).Directories.Replace(f.Context(), by(0), made.ID, said("ann@elsewhere.example", false))
+			f.NoError(err)
+			_, err = f.Node(0).Directories.Replace(f.Context(), by(0), made.ID, said("ann@elsewhere.example", true))
+		}
+		if apptest.Code(err) != doorward.CodeResendTooSoon || n > 10 {
+			t.Errorf("the invitation %d is answered with %v", n, err)
 		}
 	})
 }

@@ -95,6 +95,9 @@ func (u *undoing) place(groupID, memberID string) (doorward.Undone, error) {
 	if wasIn == leftIn {
 		return "", nil
 	}
+	if again, err := u.tx.MovedAgain(u.ctx, moves[len(moves)-1]); err != nil || again {
+		return doorward.UndoneChangedSince, err
+	}
 	if !wasIn {
 		if _, err := u.tx.RemovePlaces(u.ctx, groupID, []string{memberID}); err != nil {
 			return "", err
@@ -293,7 +296,7 @@ func (u *undoing) isSayable(said doorward.DirectoryUser) (bool, error) {
 
 // end ends the membership that the run has made, with all access.
 func (u *undoing) end(m doorward.User) error {
-	if err := member.EachRemovalKey(u.ctx, u.tx.Reader, m, u.tx.RememberRemoval); err != nil {
+	if err := member.EachRemovalKey(u.ctx, u.tx.Reader, m, u.tx.RememberUndone); err != nil {
 		return err
 	}
 	ended, err := member.End(u.ctx, u.tx, u.r.life, u.r.owners, u.person(m), u.endKeys(m))

@@ -29,6 +29,7 @@ type plan struct {
 	subjectID, userID string
 	before, after     *doorward.DirectoryPerson // as they were before the run, and after it
 	now               *doorward.DirectoryPerson
+	last              doorward.DirectoryEffect // of the run, on the person
 	do                []Deed
 	why               doorward.Undone
 }
@@ -41,6 +42,7 @@ func (u *undoing) plan(id string) (p plan, err error) {
 		return p, err
 	}
 	first, last := effects[0], effects[len(effects)-1]
+	p.last = last
 	for _, e := range effects {
 		if e.UserID != "" {
 			p.userID = e.UserID
@@ -181,6 +183,9 @@ func (u *undoing) check(p *plan) error {
 
 // obstacle returns why a deed can't be done; empty: it can.
 func (u *undoing) obstacle(p *plan, d Deed) (doorward.Undone, error) {
+	if again, err := u.isChangedAgain(p, d); err != nil || again {
+		return doorward.UndoneChangedSince, err
+	}
 	switch d {
 	case Rejoin:
 		if why, err := u.taken(p.before.Said); why != "" || err != nil {
@@ -202,6 +207,22 @@ func (u *undoing) obstacle(p *plan, d Deed) (doorward.Undone, error) {
 		}
 	}
 	return "", nil
+}
+
+// isChangedAgain reports whether what the run has done was taken back since, and then done once more: by a later run, or by
+// hand. Nobody can tell that from how the person is now, and it was decided anew.
+func (u *undoing) isChangedAgain(p *plan, d Deed) (bool, error) {
+	switch d {
+	case Rejoin:
+		again, err := u.tx.ChangedAgain(u.ctx, p.last, p.userID, [2]doorward.DirectoryEffectKind{doorward.DirectoryMade, doorward.DirectoryRemoved})
+		if err != nil || again {
+			return again, err
+		}
+		return u.tx.RemovedSince(u.ctx, u.con.TenantID, p.before.UserID, p.last.At)
+	case Resume, Suspend, Invite, Uninvite:
+		return u.tx.ChangedAgain(u.ctx, p.last, "", [2]doorward.DirectoryEffectKind{doorward.DirectorySuspended, doorward.DirectoryResumed})
+	}
+	return false, nil
 }
 
 // orNone returns why instead of store.ErrNone.

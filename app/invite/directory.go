@@ -11,7 +11,8 @@ import (
 )
 
 // ByDirectory invites somebody in a transaction of a connection's directory, and returns the invitation: also one that is
-// pending already, whose mail went out. email is canonical, and allowed in the tenant. Errors: quota_exceeded.
+// pending already, whose mail went out. email is canonical, and allowed in the tenant. Errors: quota_exceeded,
+// resend_too_soon.
 func ByDirectory(ctx context.Context, tx *access.Tx, c doorward.Connection, email, name string) (doorward.Invitation, error) {
 	pending, err := tx.PendingInvitation(ctx, c.TenantID, email)
 	if err == nil && pending.StateAt(tx.Now) == doorward.InvitationPending {
@@ -32,6 +33,9 @@ func ByDirectory(ctx context.Context, tx *access.Tx, c doorward.Connection, emai
 		Delivery: doorward.DeliveryQueued, Days: Offer{}.days(tenant.Settings), ServiceKeyID: c.ID, CreatedAt: tx.Now,
 	}
 	inv.ExpiresAt = expiry(tx, inv)
+	if err := countFurtherInvitation(ctx, tx, inv); err != nil {
+		return inv, err
+	}
 	if err := insert(ctx, tx, inv); err != nil {
 		return inv, err
 	}

@@ -155,6 +155,7 @@ func (d *document) write(id string, now time.Time) {
 		}
 		return err
 	})
+	d.directory(id)
 	items(d, "auditEvents", func(add func(any) error) error {
 		return d.read.EachEvent(d.ctx, id, func(e doorward.Event) error { return add(e.View()) })
 	})

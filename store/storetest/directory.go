@@ -2,6 +2,7 @@ package storetest
 
 import (
 	"errors"
+	"slices"
 	"time"
 
 	"github.com/doorward/doorward"
@@ -70,6 +71,12 @@ func directoryUsers(f *fixture) {
 	equal(f, f.value(f.Read().DirectoryAliased(ctx, acme.ID, said.ID)), []doorward.DirectoryUser{said})
 	equal(f, f.value(f.Read().DirectoryAliasesOf(ctx, acme.ID, ann.ID)), []doorward.DirectoryUser{said})
 	equal(f, f.value(f.Read().DirectoryUsersOf(ctx, ann.ID)), []doorward.DirectoryUser{said})
+	var exported []doorward.DirectoryUser
+	noError(f, f.Read().EachDirectoryUser(ctx, said.TenantID, func(u doorward.DirectoryUser) error {
+		exported = append(exported, u)
+		return nil
+	}))
+	equal(f, slices.ContainsFunc(exported, func(u doorward.DirectoryUser) bool { return u.ID == said.ID }), true)
 
 	page, total, err := f.Read().DirectoryPage(ctx, con.ID, acme.ID, 1, 1)
 	noError(f, err)

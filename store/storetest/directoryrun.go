@@ -60,6 +60,14 @@ func directoryRuns(f *fixture) {
 	equal(f, f.value(f.Read().CountEndedByDirectory(ctx, con.ID, off.At.Add(-1))), 1)
 	equal(f, f.value(f.Read().CountEndedByDirectory(ctx, con.ID, off.At)), 0)
 	equal(f, f.value(f.Read().CountBegunByDirectory(ctx, con.ID, off.At)), 1)
+	equal(f, f.value(f.Read().CountUntoldOfDirectory(ctx, con.ID, off.At.Add(-1))), 0)
+	before := doorward.DirectoryEffect{RunID: first.ID, TenantID: acme.ID, SubjectID: "usr_alias", At: off.At}
+	kinds := [2]doorward.DirectoryEffectKind{doorward.DirectorySuspended, doorward.DirectoryResumed}
+	equal(f, f.value(f.Read().ChangedAgain(ctx, before, "", kinds)), true)
+	before.SubjectID = "usr_other"
+	equal(f, f.value(f.Read().ChangedAgain(ctx, before, "usr_ann", kinds)), true)
+	equal(f, f.value(f.Read().ChangedAgain(ctx, before, "", kinds)), false)
+	equal(f, f.value(f.Read().ChangedAgain(ctx, off, "", kinds)), false) // the run itself
 	f.write(func(tx *store.Tx) {
 		noError(f, tx.InsertDirectoryMoves(ctx, group, true, []string{"usr_alias", "usr_b"}))
 		noError(f, tx.InsertDirectoryMoves(ctx, group, false, []string{"usr_c"}))
@@ -67,6 +75,10 @@ func directoryRuns(f *fixture) {
 	moves, total, err := f.Read().DirectoryMoves(ctx, group.ID, true, 1)
 	noError(f, err)
 	equal(f, total, 2)
+	place := doorward.DirectoryMove{RunID: first.ID, GroupID: "grp_1", MemberID: "usr_c", At: off.At}
+	equal(f, f.value(f.Read().MovedAgain(ctx, place)), true)
+	place.At = group.At
+	equal(f, f.value(f.Read().MovedAgain(ctx, place)), false)
 	equal(f, moves, []doorward.DirectoryMove{{EffectID: group.ID, RunID: last.ID, GroupID: "grp_1", MemberID: "usr_alias", At: group.At, Joined: true}})
 
 	f.write(func(tx *store.Tx) { noError(f, tx.DeleteDirectoryEffectsOf(ctx, "usr_ann")) })

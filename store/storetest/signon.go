@@ -1,6 +1,8 @@
 package storetest
 
 import (
+	"time"
+
 	"github.com/doorward/doorward"
 	"github.com/doorward/doorward/store"
 )
@@ -11,9 +13,15 @@ func removedMembers(f *fixture) {
 	acme, zeta := f.tenant("Acme"), f.tenant("Zeta")
 	was := func(tenantID, address string) any { return f.value(f.Read().WasRemoved(ctx, tenantID, address)) }
 	f.write(func(tx *store.Tx) {
+		noError(f, tx.RememberUndone(ctx, acme.ID, "ann@acme.example"))
+	})
+	equal(f, f.value(f.Read().WasRemoved(ctx, acme.ID, "ann@acme.example")), true)
+	equal(f, f.value(f.Read().RemovedSince(ctx, acme.ID, "ann@acme.example", time.UnixMicro(1))), false)
+	f.write(func(tx *store.Tx) {
 		noError(f, tx.RememberRemoval(ctx, acme.ID, "ann@acme.example"))
 		noError(f, tx.RememberRemoval(ctx, acme.ID, "ann@acme.example"))
 	})
+	equal(f, f.value(f.Read().RemovedSince(ctx, acme.ID, "ann@acme.example", time.UnixMicro(1))), true)
 	equal(f, []any{was(acme.ID, "ann@acme.example"), was(acme.ID, "ben@acme.example"), was(zeta.ID, "ann@acme.example")}, []any{true, false, false})
 	f.write(func(tx *store.Tx) {
 		noError(f, tx.ForgetRemoval(ctx, zeta.ID, "ann@acme.example"))

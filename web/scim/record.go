@@ -107,7 +107,7 @@ func asked(c *front.Call, sent []byte) string {
 	if c.R.Method == http.MethodPatch {
 		names = operationsOf(sent)
 	} else {
-		names = slices.Sorted(maps.Keys(membersOf(sent)))
+		names = namesIn(sent)
 	}
 	if len(names) > namesShown {
 		names = append(names[:namesShown], "…")
@@ -118,13 +118,63 @@ func asked(c *front.Call, sent []byte) string {
 	return text + " (" + strings.Join(names, ", ") + ")"
 }
 
+// namesIn returns the names of an object's members, in order.
+func namesIn(text []byte) (names []string) {
+	for _, name := range slices.Sorted(maps.Keys(membersOf(text))) {
+		names = append(names, nameOf(name))
+	}
+	return names
+}
+
 // membersOf returns the members of an object; none for anything else.
 func membersOf(text []byte) (all map[string]json.RawMessage) {
 	_ = json.Unmarshal(text, &all)
 	return all
 }
 
-// operationsOf returns what a PATCH does to which attributes. The filter in a path has values, and is left out.
+// unreadable stands for what isn't an attribute's name, nor an operation: it may be a value that was sent in the wrong place.
+const unreadable = "…"
+
+// isName reports whether the text has the form of an attribute's name: parts with dots between them, perhaps behind a URN.
+func isName(text string) bool {
+	for _, r := range text {
+		if !(r >= 'a' && r <= 'z' || r >= 'A' && r <= 'Z' || r >= '0' && r <= '9' || strings.ContainsRune(".:$_-", r)) {
+			return false
+		}
+	}
+	return true
+}
+
+// nameOf returns the name, if it is one.
+func nameOf(text string) string {
+	if !isName(text) {
+		return unreadable
+	}
+	return text
+}
+
+// pathOf returns the path of an operation without its filter, which has values.
+func pathOf(path string) string {
+	before, rest, hasFilter := strings.Cut(path, "[")
+	if !hasFilter {
+		return nameOf(path)
+	}
+	end := strings.LastIndexByte(rest, ']')
+	if end < 0 {
+		return nameOf(before) + unreadable
+	}
+	return nameOf(before) + nameOf(rest[end+1:])
+}
+
+// opOf returns the operation in lower case, if it is one.
+func opOf(op string) string {
+	if op = strings.ToLower(op); slices.Contains([]string{"add", "remove", "replace"}, op) {
+		return op
+	}
+	return unreadable
+}
+
+// operationsOf returns what a PATCH does to which attributes.
 func operationsOf(text []byte) (names []string) {
 	var operations []struct {
 		Op    string          `json:"op"`
@@ -137,14 +187,11 @@ func operationsOf(text []byte) (names []string) {
 		}
 	}
 	for _, o := range operations {
-		path := o.Path
-		if before, rest, hasFilter := strings.Cut(path, "["); hasFilter {
-			path = before + rest[strings.LastIndexByte(rest, ']')+1:]
+		path := pathOf(o.Path)
+		if o.Path == "" {
+			path = strings.Join(namesIn(o.Value), " ")
 		}
-		if path == "" {
-			path = strings.Join(slices.Sorted(maps.Keys(membersOf(o.Value))), " ")
-		}
-		names = append(names, strings.TrimSpace(strings.ToLower(o.Op)+" "+path))
+		names = append(names, strings.TrimSpace(opOf(o.Op)+" "+path))
 	}
 	return names
 }

@@ -1,0 +1,114 @@
+package directoryrun_test
+
+import (
+	"testing"
+
+	"github.com/doorward/doorward"
+	"github.com/doorward/doorward/app/apptest"
+	"github.com/doorward/doorward/app/directoryrun"
+	"github.com/doorward/doorward/app/user"
+	"github.com/doorward/doorward/internal/scim"
+)
+
+// place makes the group one with the person as its only member, or with nobody.
+func (f *fixture) place(group, id string, isIn bool) {
+	f.Helper()
+	said := scim.Group{DisplayName: "admins", ExternalID: "g1"}
+	if isIn {
+		said.Members = []string{id}
+	}
+	_, err := f.Node(0).Directories.ReplaceGroup(f.Context(), f.by(0), group, said)
+	f.NoError(err)
+}
+
+// An undo brings nobody back whom somebody has dismissed since, also if they look now as the run has left them: what was
+// changed twice since was changed.
+func TestUndoAfterAnotherChange(t *testing.T) {
+	apptest.OnEach(t, func(base *apptest.Fixture) {
+		f := newFixture(base)
+		ctx := f.Context()
+		removed, off, moved := f.make("ann@acme.example"), f.make("ben@acme.example"), f.make("cid@acme.example")
+		byHand := f.Join(f.owner, doorward.RoleViewer)
+		_, other := f.Tenant()
+		_, token := f.Invite(other, byHand.User.Email, doorward.RoleViewer) // so that the password stays
+		f.NoError(apptest.ErrorOf(f.Node(0).Invitations.Accept(ctx, byHand.Caller, token, "")))
+		group, err := f.Node(0).Directories.MakeGroup(ctx, f.by(0), scim.Group{DisplayName: "admins", ExternalID: "g1", Members: []string{moved}})
+		f.NoError(err)
+		f.pause()
+
+		f.remove(removed)
+		f.remove(byHand.User.ID)
+		f.NoError(f.setActive(off, false))
+		f.place(group.ID, moved, false)
+		faulty := f.last()
+		f.pause()
+		again := f.make("ann@acme.example")
+		f.NoError(f.setActive(off, true))
+		f.place(group.ID, moved, true)
+		_, token = f.Invite(f.owner, byHand.User.Email, doorward.RoleViewer)
+		_, err = f.Node(0).Invitations.Accept(ctx, apptest.Anonymous(0), token, apptest.FirstPassword)
+		f.NoError(err)
+		f.pause()
+		f.remove(again)
+		f.NoError(f.setActive(off, false))
+		f.place(group.ID, moved, false)
+		m, err := f.member(byHand.User.ID)
+		f.NoError(err)
+		_, err = f.Node(0).Users.Remove(ctx, f.owner.Caller, m, user.Handover{}, nil)
+		f.NoError(err)
+
+		undone := f.undo(faulty)
+		for _, id := range []string{removed, again, byHand.User.ID} {
+			if _, err := f.member(id); !doorward.HasCode(err, doorward.CodeNotFound) {
+				t.Errorf("%s was removed twice, and is back: %v", id, err)
+			}
+		}
+		if m, err := f.member(off); err != nil || m.Status != doorward.UserSuspended {
+			t.Errorf("switched off twice, and is %s, %v", m.Status, err)
+		}
+		if role := f.roleOf(moved); role == doorward.RoleAdmin {
+			t.Errorf("removed twice from the group, and is %s", role)
+		}
+		for _, id := range []string{removed, byHand.User.ID, off} {
+			if why := f.why(undone, id); why != doorward.UndoneChangedSince {
+				t.Errorf("%s is left as %q", id, why)
+			}
+		}
+	})
+}
+
+// Runs can be undone one after the other, the latest first.
+func TestUndoInTurn(t *testing.T) {
+	apptest.OnEach(t, func(base *apptest.Fixture) {
+		f := newFixture(base)
+		id := f.make("ann@acme.example")
+		var runs []directoryrun.Run
+		for _, active := range []bool{false, true, false} {
+			f.pause()
+			f.NoError(f.setActive(id, active))
+			runs = append([]directoryrun.Run{f.last()}, runs...)
+		}
+		for _, run := range runs {
+			if undone := f.undo(run); undone.DirectoryRun.Left > 0 {
+				t.Errorf("%d are left as they are", undone.DirectoryRun.Left)
+			}
+		}
+		if m, err := f.member(id); err != nil || m.Status != doorward.UserActive {
+			t.Errorf("is %s, %v", m.Status, err)
+		}
+
+		f.pause()
+		f.remove(id)
+		removed := f.last()
+		f.pause()
+		again := f.make("ann@acme.example")
+		for _, run := range []directoryrun.Run{f.last(), removed} {
+			if undone := f.undo(run); undone.DirectoryRun.Left > 0 {
+				t.Errorf("%d are left as they are", undone.DirectoryRun.Left)
+			}
+		}
+		if u, err := f.Node(0).Directories.User(f.Context(), f.by(0), id); err != nil || f.roleOf(id) == "" {
+			t.Errorf("removed and made again as %s, then both undone: %+v, %v", again, u, err)
+		}
+	})
+}

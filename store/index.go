@@ -14,10 +14,10 @@ type Index struct {
 	Statement string // that makes it, in one line
 }
 
-// createIndex matches a statement of a migration. No migration drops or renames an index.
-var createIndex = regexp.MustCompile(`(?m)^CREATE (?:UNIQUE )?INDEX (\w+)[^;]*`)
+// indexStatement matches a statement of a migration that makes or drops an index. No migration renames one.
+var indexStatement = regexp.MustCompile(`(?m)^(?:CREATE (?:UNIQUE )?|(DROP ))INDEX (\w+)[^;]*`)
 
-// schemaIndexes returns the indexes that the migrations of this binary make.
+// schemaIndexes returns the indexes that the migrations of this binary make and leave.
 func schemaIndexes() (all []Index, err error) {
 	names, err := fs.Glob(schemaFiles, "schema/*.sql")
 	if err != nil {
@@ -28,8 +28,12 @@ func schemaIndexes() (all []Index, err error) {
 		if err != nil {
 			return nil, err
 		}
-		for _, m := range createIndex.FindAllStringSubmatch(string(text), -1) {
-			all = append(all, Index{Name: m[1], Statement: strings.Join(strings.Fields(m[0]), " ")})
+		for _, m := range indexStatement.FindAllStringSubmatch(string(text), -1) {
+			if m[1] != "" {
+				all = slices.DeleteFunc(all, func(i Index) bool { return i.Name == m[2] })
+				continue
+			}
+			all = append(all, Index{Name: m[2], Statement: strings.Join(strings.Fields(m[0]), " ")})
 		}
 	}
 	return all, nil

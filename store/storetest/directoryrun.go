@@ -1,6 +1,7 @@
 package storetest
 
 import (
+	"slices"
 	"time"
 
 	"github.com/doorward/doorward"
@@ -42,6 +43,14 @@ func directoryRuns(f *fixture) {
 	equal(f, f.value(f.Read().DirectoryRun(ctx, con.ID, last.ID)), last)
 	f.wantNone(f.Read().DirectoryRun(ctx, "con_none", last.ID))
 	equal(f, f.value(f.Read().DirectoryRunPage(ctx, con.ID, doorward.Window{Limit: 9})).(doorward.Page[doorward.DirectoryRun]).Items, []doorward.DirectoryRun{last, first})
+	for order, want := range map[string][]doorward.DirectoryRun{"from": {first, last}, "-from": {last, first}} {
+		read := func(w doorward.Window) (doorward.Page[doorward.DirectoryRun], error) {
+			w.Sort, w.Count = order, true
+			return f.Read().DirectoryRunPage(ctx, con.ID, w)
+		}
+		equal(f, pages(f, 1, read), want)
+		equal(f, pagesBack(f, 1, read), want)
+	}
 	equal(f, f.value(f.Read().LastDirectoryWrites(ctx, acme.ID)), map[string]time.Time{con.ID: last.Last})
 
 	off := f.effect(last, doorward.DirectorySuspended, "usr_alias", "usr_ann")
@@ -50,6 +59,18 @@ func directoryRuns(f *fixture) {
 	group := f.effect(last, doorward.DirectoryChanged, "grp_1", "")
 	page := f.value(f.Read().DirectoryEffectPage(ctx, last.ID, doorward.Window{Limit: 2})).(doorward.Page[doorward.DirectoryEffect])
 	equal(f, page.Items, []doorward.DirectoryEffect{off, again})
+	effects := func(sort string) func(doorward.Window) (doorward.Page[doorward.DirectoryEffect], error) {
+		return func(w doorward.Window) (doorward.Page[doorward.DirectoryEffect], error) {
+			w.Sort, w.Count = sort, true
+			return f.Read().DirectoryEffectPage(ctx, last.ID, w)
+		}
+	}
+	up, down := pages(f, 1, effects("at")), pages(f, 1, effects("-at"))
+	slices.Reverse(down)
+	equal(f, up, down)
+	equal(f, len(up), 3)
+	equal(f, pagesBack(f, 1, effects("at")), up)
+	equal(f, pagesBack(f, 1, effects("-at")), []doorward.DirectoryEffect{up[2], up[1], up[0]})
 	equal(f, f.value(f.Read().CountEndedByDirectory(ctx, con.ID, off.At.Add(-1))), 1)
 	equal(f, f.value(f.Read().CountEndedByDirectory(ctx, con.ID, off.At)), 0)
 	equal(f, f.value(f.Read().CountBegunByDirectory(ctx, con.ID, off.At)), 1)

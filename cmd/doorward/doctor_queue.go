@@ -42,14 +42,25 @@ func checkPauses(ctx context.Context, db *store.DB) (finding, bool) {
 		f.wrong, f.code = cause(err), exitUnavailable
 		return f, true
 	}
-	var texts []string
+	var texts, commands []string
 	for _, p := range all {
-		texts = append(texts, describePause(p))
-		f.code = exitFailed
-		f.remedy = "\"" + queueOf[p.Queue].command + " resume\" ends a pause; of a webhook or tenant with --webhook or --tenant."
+		texts, commands = append(texts, describePause(p)), append(commands, resumeCommand(p))
+		f.code, f.remedy = exitFailed, "To end what nobody needs any more: "+strings.Join(commands, ", ")
 	}
 	f.wrong = strings.Join(texts, "; ")
 	return f, true
+}
+
+// resumeCommand returns the command that ends p, in quotes.
+func resumeCommand(p store.QueuePause) string {
+	command := queueOf[p.Queue].command + " resume"
+	switch {
+	case strings.HasPrefix(p.Scope, doorward.PrefixTenant):
+		command += " --tenant " + p.Scope
+	case p.Scope != "":
+		command += " --webhook " + p.Scope
+	}
+	return `"` + command + `"`
 }
 
 // checkDeliveries reports deliveries that no server tries. It is silent while any are paused.

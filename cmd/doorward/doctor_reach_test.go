@@ -176,7 +176,10 @@ func TestDoctorFindsWhatStopsWebhooks(t *testing.T) {
 				t.Errorf("it shows the query of the URL:\n%s", out)
 			}
 			run("webhook", "queue", "pause", "--reason", "the endpoint moves")
-			checkDoctorFails(t, args, "FAIL  queues         Deliveries to webhooks have been paused since 20", ": the endpoint moves", `"doorward webhook queue resume" ends a pause`, "ok    webhooks")
+			checkDoctorFails(t, args, "FAIL  queues         Deliveries to webhooks have been paused since 20", ": the endpoint moves", `"doorward webhook queue resume"`, "ok    webhooks")
+			run("mail", "queue", "pause")
+			execSQL(t, db, `INSERT INTO queue_pauses (queue, scope, since, reason) VALUES ('webhook', 'tnt_a', 0, ''), ('webhook', 'whk_a', 0, '')`)
+			checkDoctorFails(t, args, `"doorward mail queue resume"`, `"doorward webhook queue resume"`, `"doorward webhook queue resume --tenant tnt_a"`, `"doorward webhook queue resume --webhook whk_a"`)
 			execSQL(t, db, `UPDATE webhook_deliveries SET next_at = 0`)
 			execSQL(t, db, `DELETE FROM queue_pauses`)
 			execSQL(t, db, `UPDATE webhooks SET enabled = FALSE, disabled_reason = 'failing'`)

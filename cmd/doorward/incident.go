@@ -81,7 +81,7 @@ or were not mailed. At a terminal it asks first, unless --yes is given.`,
 			return interrupted(err, done.IsBegun())
 		}
 		if done.People == 0 && whose.Email != "" {
-			return printUnchanged(cmd, whose.Email+" has no password, as somebody who signs in by a provider or a passkey, or whose password was removed before. \"doorward incident sign-out\" ends sessions")
+			return printUnchanged(cmd, whose.Email+" has no password, as somebody who signs in by a provider or a passkey, or whose password was removed before. \"doorward user sign-out "+whose.Email+"\" ends sessions")
 		}
 		fmt.Fprintf(cmd.OutOrStdout(), "Passwords removed: %d. Mails queued: %d. Sessions ended: %d.\n", done.People, done.Mails, done.Sessions)
 		return nil

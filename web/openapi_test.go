@@ -322,6 +322,7 @@ var untested = []string{
 	// The body has no member that can be missing or wrong.
 	"POST /api/v2/auth/factors/passkey/begin 422 validation_failed",
 	"POST /api/v2/sso/connections/{id}/switch 422 validation_failed",
+	"POST /api/v2/sso/connections/{id}/runs/{runId}/undo 422 validation_failed",
 	// A body of any bytes is malformed only if it is incomplete, which TestBodyCutOff
 	// tests on its own connection.
 	"PUT /api/v2/tenant/logo 400 invalid_body",

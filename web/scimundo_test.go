@@ -17,8 +17,14 @@ func TestUndoOfARunByAPI(t *testing.T) {
 		off := m{"Operations": []m{{"op": "replace", "path": "active", "value": false}}}
 		d.send(t, "PATCH "+scimUsers+"/"+bob.ID, off, idp).ok(http.StatusOK)
 		runs := connectionsPath + "/" + con + "/runs"
-		undo := "POST " + runs + "/" + d.send(t, "GET "+runs, nil, owner).ok(http.StatusOK).item().text("id") + "/undo"
+		run := runs + "/" + d.send(t, "GET "+runs, nil, owner).ok(http.StatusOK).item().text("id")
+		undo := "POST " + run + "/undo"
 
+		for _, list := range []string{runs, run} {
+			d.send(t, "GET "+list+"?cursor=x", nil, owner).fails(http.StatusBadRequest, "invalid_cursor")
+			d.send(t, "GET "+list+"?limit=0", nil, owner).fails(http.StatusUnprocessableEntity, "validation_failed")
+		}
+		d.send(t, undo, m{"dryrun": true}, owner).fails(http.StatusBadRequest, "invalid_body")
 		d.send(t, undo, m{"dryRun": true}, admin).fails(http.StatusForbidden, "forbidden")
 		d.send(t, undo, nil, admin).fails(http.StatusForbidden, "forbidden")
 		d.send(t, undo, nil, idp).ok(http.StatusUnauthorized)

@@ -313,29 +313,37 @@ func (l *Lease) register(ctx context.Context, now time.Time) error {
 	if l.registered && now.Sub(l.lastHeartbeat) < l.heartbeatInterval() {
 		return nil
 	}
-	if exists, err := l.heartbeat(ctx); err != nil {
+	// With several servers peers are read less often than heartbeats are sent.
+	withPeers := l.db.Servers() == nil || now.Sub(l.peersSeenAt) >= l.length
+	exists, nodes, err := l.heartbeat(ctx, withPeers)
+	if err != nil {
 		return err
-	} else if !exists {
+	}
+	if !exists {
 		return l.enter(ctx, now, func(tx *store.Tx) error { return l.claimClock(ctx, tx) })
 	}
 	l.lastHeartbeat = now
-	if l.db.Servers() != nil && now.Sub(l.peersSeenAt) < l.length {
-		return nil // peers are read less often than heartbeats are sent
+	if !withPeers {
+		return nil
 	}
-	return l.removeDeadNodes(ctx)
+	return l.removeDeadNodes(ctx, nodes)
 }
 
 // heartbeat counts a heartbeat, and reports whether the node has a row: it has none at
-// first, or after it was removed as dead.
-func (l *Lease) heartbeat(ctx context.Context) (exists bool, err error) {
+// first, or after it was removed as dead. withPeers: it also returns all nodes, read in the
+// same transaction, so that an idle node makes one in place of two.
+func (l *Lease) heartbeat(ctx context.Context, withPeers bool) (exists bool, nodes []node, err error) {
 	if !l.registered {
-		return false, nil
+		return false, nil, nil
 	}
 	_, err = l.db.Write(ctx, func(tx *store.Tx) (err error) {
 		exists, err = countHeartbeat(ctx, tx, l.id)
+		if err == nil && exists && withPeers {
+			nodes, err = readNodes(ctx, tx.Reader)
+		}
 		return err
 	})
-	return exists, err
+	return exists, nodes, err
 }
 
 // enter registers the node in a transaction, in which admit runs first, and starts from the

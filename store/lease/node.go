@@ -89,14 +89,11 @@ type peer struct {
 }
 
 // removeDeadNodes removes the rows of killed nodes, so that revoking calls stop waiting
-// for them. It compares only heartbeats, never clocks. After a pause in which this node
-// couldn't read, it waits the full time for all others again: the database may have been
-// unavailable to them, too. It also reports which nodes came and went, and compares settings.
-func (l *Lease) removeDeadNodes(ctx context.Context) error {
-	nodes, err := readNodes(ctx, l.db.Read())
-	if err != nil {
-		return err
-	}
+// for them. nodes are all that have a row now. It compares only heartbeats, never clocks.
+// After a pause in which this node couldn't read, it waits the full time for all others
+// again: the database may have been unavailable to them, too. It also reports which nodes
+// came and went, and compares settings.
+func (l *Lease) removeDeadNodes(ctx context.Context, nodes []node) error {
 	now, seen := time.Now(), make(map[string]peer, len(nodes))
 	if now.Sub(l.peersSeenAt) > 2*l.length {
 		clear(l.peers)

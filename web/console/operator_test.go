@@ -69,9 +69,11 @@ func TestOperatorPage(t *testing.T) {
 	made := show("/operator?action=key.create", `class="opens"`)
 	lacks(t, made, "page opened</a>")
 	show("/operator?action=key.create&event="+b.findOn(regexp.MustCompile(`id="(evt_[a-z0-9]+)"`), made), "billing &lt;sync&gt;", "key.create")
-	show("/operator?actor=nobody", "Nothing matches.")
-	if res, body := b.ask("GET", "/operator?from=never", nil, cookie...); res.StatusCode != http.StatusUnprocessableEntity {
-		t.Errorf("a wrong filter: %d\n%s", res.StatusCode, body)
+	show("/operator?actor=usr_nobody", "Nothing matches.")
+	for _, wrong := range []string{"from=never", "actor=nobody"} {
+		if res, body := b.ask("GET", "/operator?"+wrong, nil, cookie...); res.StatusCode != http.StatusUnprocessableEntity {
+			t.Errorf("%s: %d\n%s", wrong, res.StatusCode, body)
+		}
 	}
 	for _, path := range []string{"/console", "/account"} {
 		if res, _ := b.ask("GET", path, nil, cookie...); res.StatusCode != http.StatusSeeOther {

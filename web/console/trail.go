@@ -84,8 +84,13 @@ const maxActivity = 20
 
 // activity returns the last events by and on the object of the id.
 func (h *console) activity(ctx context.Context, c *ui.Call, kind, id string) (activity, error) {
-	t, err := h.recent(ctx, c, maxActivity, audit.Filter{Actor: id}, audit.Filter{Target: id})
-	return activity{t, kind, id}, err
+	a, filters := activity{Kind: kind, ID: id}, []audit.Filter{{Target: id}}
+	if a.Acts() {
+		filters = append(filters, audit.Filter{Actor: id})
+	}
+	var err error
+	a.eventTable, err = h.recent(ctx, c, maxActivity, filters...)
+	return a, err
 }
 
 // withActivity adds the tab to the names of tabs, unless the caller may not read the trail.

@@ -117,8 +117,7 @@ func TestChangingAWebhook(t *testing.T) {
 	makeInvitation(t, h)
 	page = b.waitFor(path+"?state=pending", "1 error answer")
 	deliveryPath := path + "/deliveries/" + b.findOn(deliveryLink, page[strings.Index(page, `id="deliveries"`):])
-	// The label of an attempt begins with its time, "2…".
-	b.get(path+"?lang=de", http.StatusOK, "Mit Fehlern", "1 Fehlerantwort", "Nächster Versuch", `aria-label="2`)
+	b.get(path+"?lang=de", http.StatusOK, "Mit Fehlern", "1 Fehlerantwort", "Nächster Versuch", ` UTC, Person eingeladen: Fehler, 500, `)
 	b.get("/console/webhooks?lang=en", http.StatusOK, ">Failing<")
 	b.get(path+"?state=failed", http.StatusOK, "No delivery has this status")
 	b.get(path+"?state=x", http.StatusUnprocessableEntity, "One of the filters is invalid")

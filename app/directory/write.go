@@ -75,23 +75,18 @@ func (d *Directories) work(ctx context.Context, tx *access.Tx, do func(*work) er
 // Errors: unavailable.
 func (d *Directories) finishRoles(ctx context.Context, by doorward.Caller) error {
 	on := doorward.Object{Type: "connection", ID: by.ConnectionID, TenantID: by.TenantID}
-	for more := true; more; {
-		_, err := d.writer.Do(ctx, access.System, doorward.ConnectionUpdate, on, func(tx *access.Tx) error {
-			tx.By = by // who has changed the groups
-			_, err := d.work(ctx, tx, func(w *work) (err error) {
-				more, err = member.MapDueRoles(ctx, tx, w.con, true, func(userID string) error { return w.mapRoles([]string{userID}) })
-				return err
-			})
+	err := member.FinishDue(ctx, d.writer, on, func(tx *access.Tx) (more bool, err error) {
+		tx.By = by // who has changed the groups
+		_, err = d.work(ctx, tx, func(w *work) (err error) {
+			more, err = member.MapDueRoles(ctx, tx, w.con, true, func(userID string) error { return w.mapRoles([]string{userID}) })
 			return err
 		})
-		if errors.Is(err, store.ErrNone) {
-			return nil // the connection is gone, with what was due
-		}
-		if err != nil {
-			return err
-		}
+		return more, err
+	})
+	if errors.Is(err, store.ErrNone) {
+		return nil // the connection is gone, with what was due
 	}
-	return nil
+	return err
 }
 
 // on runs change, which changes the person with the id, and records what it has changed. Each write to a person goes through

@@ -31,25 +31,13 @@ func MapDueRoles(ctx context.Context, tx *access.Tx, c doorward.Connection, byDi
 	return len(due) == RolesAtOnce, nil
 }
 
-// FinishMappings gives everybody the role that an edit of the connection's mappings has made due. What a crash leaves, a
-// sweep goes on with. By is who has changed the mappings. Errors: unavailable.
-func FinishMappings(ctx context.Context, db *store.DB, writer *access.Writer, by doorward.Caller, c doorward.Connection) error {
-	on := doorward.Object{Type: "connection", ID: c.ID, TenantID: c.TenantID}
-	due, err := db.Read().DueRoles(ctx, c.ID, false, 1)
-	if err != nil {
-		return doorward.Unavailable(err)
-	}
-	for more := len(due) > 0; more; {
+// FinishDue gives roles that are due by give, which gives some of them and reports whether there may be more, in one
+// transaction after the other. Of what give does, it records what give records. Errors: unavailable, and those of give.
+func FinishDue(ctx context.Context, writer *access.Writer, on doorward.Object, give func(*access.Tx) (more bool, err error)) error {
+	for more := true; more; {
 		_, err := writer.Do(ctx, access.System, doorward.ConnectionUpdate, on, func(tx *access.Tx) (err error) {
 			tx.SkipEvent()
-			is, err := tx.Connection(ctx, c.ID)
-			if errors.Is(err, store.ErrNone) {
-				more = false
-				return nil
-			}
-			if err == nil {
-				more, err = mapDueMappings(ctx, tx, by, is)
-			}
+			more, err = give(tx)
 			return err
 		})
 		if err != nil {
@@ -57,6 +45,29 @@ func FinishMappings(ctx context.Context, db *store.DB, writer *access.Writer, by
 		}
 	}
 	return nil
+}
+
+// FinishMappings gives everybody the role that an edit of the connection's mappings has made due. What a crash leaves, a
+// sweep goes on with. By is who has changed the mappings. Errors: unavailable.
+func FinishMappings(ctx context.Context, db *store.DB, writer *access.Writer, by doorward.Caller, c doorward.Connection) error {
+	due, err := db.Read().DueRoles(ctx, c.ID, false, 1)
+	if err != nil {
+		return doorward.Unavailable(err)
+	}
+	if len(due) == 0 {
+		return nil
+	}
+	on := doorward.Object{Type: "connection", ID: c.ID, TenantID: c.TenantID}
+	return FinishDue(ctx, writer, on, func(tx *access.Tx) (more bool, err error) {
+		is, err := tx.Connection(ctx, c.ID)
+		if errors.Is(err, store.ErrNone) {
+			return false, nil // it is gone, with what was due
+		}
+		if err != nil {
+			return false, err
+		}
+		return mapDueMappings(ctx, tx, by, is)
+	})
 }
 
 // mapDueMappings is MapDueRoles after an edit of mappings.

@@ -213,22 +213,15 @@ func (m *Mail) composeErased(ctx context.Context, tx *store.Tx, row store.Mail) 
 	if err != nil {
 		return nil, err
 	}
-	left := map[string][]string{}
-	for _, c := range e.Changes {
-		name, err := nameOfLeft(ctx, tx, tenant.ID, c)
-		if err != nil {
-			return nil, err
-		}
-		if name != "" {
-			left[c.Field] = append(left[c.Field], name)
-		}
+	left, err := listedNames(ctx, tx, tenant.ID, e.Changes)
+	if err != nil {
+		return nil, err
 	}
-	names := func(field string) string { return strings.Join(left[field], ", ") }
 	locale, err := localeOf(ctx, tx, row.Recipient)
 	return m.texts.render(row.Kind, locale, variables{
 		Tenant: tenant.Name, Site: m.site(), At: formatTime(e.At), Account: e.Target.ID, FormerRole: e.Change(doorward.FieldRole).From,
-		Webhooks: names(doorward.FieldWebhookLeft), Keys: names(doorward.FieldAPIKeyLeft),
-		Raised: names(doorward.FieldPersonRaised), Invited: names(doorward.FieldPersonInvited),
+		Webhooks: left.of(doorward.FieldWebhookLeft), Keys: left.of(doorward.FieldAPIKeyLeft),
+		Raised: left.of(doorward.FieldPersonRaised), Invited: left.of(doorward.FieldPersonInvited),
 		KeysEnded: e.Change(doorward.FieldAPIKeysRevoked).To, InvitationsEnded: e.Change(doorward.FieldInvitationsRevoked).To,
 	}).withStyle(m.styleOf(tenant)), err
 }
@@ -244,47 +237,45 @@ func (m *Mail) composeLost(ctx context.Context, tx *store.Tx, row store.Mail) (*
 	if err != nil {
 		return nil, err
 	}
-	lost := map[string][]string{}
-	for _, c := range e.Changes {
-		name, err := nameOfLost(ctx, tx, tenant.ID, c)
-		if err != nil {
-			return nil, err
-		}
-		if name != "" {
-			lost[c.Field] = append(lost[c.Field], name)
-		}
+	lost, err := listedNames(ctx, tx, tenant.ID, e.Changes)
+	if err != nil {
+		return nil, err
 	}
 	if len(lost) == 0 {
 		return nil, store.ErrNone
 	}
-	names := func(field string) string { return strings.Join(lost[field], ", ") }
 	locale, err := localeOf(ctx, tx, row.Recipient)
 	return m.texts.render(row.Kind, locale, variables{
 		Tenant: tenant.Name, Site: m.site(), At: formatTime(e.At),
-		Webhooks: names(doorward.FieldWebhookLost), Connections: names(doorward.FieldConnectionLost),
+		Webhooks: lost.of(doorward.FieldWebhookLost), Connections: lost.of(doorward.FieldConnectionLost),
 	}).withStyle(m.styleOf(tenant)), err
 }
 
-// nameOfLost is nameOfLeft for the fields of a lost master key.
-func nameOfLost(ctx context.Context, tx *store.Tx, tenantID string, c doorward.Change) (string, error) {
-	switch c.Field {
-	case doorward.FieldWebhookLost:
-		return nameOfLeft(ctx, tx, tenantID, doorward.Change{Field: doorward.FieldWebhookLeft, To: c.To})
-	case doorward.FieldConnectionLost:
-		connection, err := tx.Connection(ctx, c.To)
-		if errors.Is(err, store.ErrNone) {
-			return "", nil
+// namesByField are names of objects that an event lists, by the field.
+type namesByField map[string][]string
+
+func (n namesByField) of(field string) string { return strings.Join(n[field], ", ") }
+
+// listedNames returns how a mail names what the changes list, without what is gone.
+func listedNames(ctx context.Context, tx *store.Tx, tenantID string, changes []doorward.Change) (namesByField, error) {
+	names := namesByField{}
+	for _, c := range changes {
+		name, err := nameOf(ctx, tx, tenantID, c)
+		if err != nil {
+			return nil, err
 		}
-		return unlinked(connection.Name), err
+		if name != "" {
+			names[c.Field] = append(names[c.Field], name)
+		}
 	}
-	return "", nil
+	return names, nil
 }
 
-// nameOfLeft returns how a mail names what a field of an erasure has left; empty for another field,
-// and for what is gone.
-func nameOfLeft(ctx context.Context, tx *store.Tx, tenantID string, c doorward.Change) (name string, err error) {
+// nameOf returns how a mail names what a field of an erasure has left, or what a field has lost with the master key;
+// empty for another field, and for what is gone.
+func nameOf(ctx context.Context, tx *store.Tx, tenantID string, c doorward.Change) (name string, err error) {
 	switch c.Field {
-	case doorward.FieldWebhookLeft:
+	case doorward.FieldWebhookLeft, doorward.FieldWebhookLost:
 		var hook doorward.Webhook
 		hook, err = tx.Webhook(ctx, c.To)
 		if hook.TenantID == tenantID {
@@ -294,6 +285,10 @@ func nameOfLeft(ctx context.Context, tx *store.Tx, tenantID string, c doorward.C
 		var key doorward.APIKey
 		key, err = tx.APIKey(ctx, c.To, tx.Now)
 		name = strings.TrimSpace(key.Name + " " + key.Hint)
+	case doorward.FieldConnectionLost:
+		var connection doorward.Connection
+		connection, err = tx.Connection(ctx, c.To)
+		name = connection.Name
 	case doorward.FieldPersonRaised, doorward.FieldPersonInvited:
 		return nameIn(ctx, tx, tenantID, c.To)
 	}

@@ -157,7 +157,8 @@ func viewEffect(e directoryrun.Effect) directoryEffectView {
 	return v
 }
 
-// directoryRunDetail is a directoryRunView with the run's effects.
+// directoryRunDetail is a directoryRunView with the run's effects. It is written out: the OpenAPI document leaves out the fields
+// of an embedded type that isn't exported.
 type directoryRunDetail struct {
 	ID        string             `json:"id" example:"run_5tqm7x3yh4n6rj7wd2c5tpae7k"`
 	From      time.Time          `json:"from" example:"2026-03-02T09:30:00Z"`

@@ -139,9 +139,9 @@ var archRules = []archRule{
 	},
 	{
 		name:   "internal packages do not import each other",
-		remedy: "let the caller join the two; only test support may import internal/waittest",
+		remedy: "let the caller join the two; only tests may import internal/waittest and internal/npmtest",
 		breaks: func(r reference) bool {
-			return r.from.isOnFloor("internal") && r.importsWithin("internal/*") && !r.importsWithin(firstTwo(r.from.folder)+"/*", "internal/waittest")
+			return r.from.isOnFloor("internal") && r.importsWithin("internal/*") && !r.importsWithin(firstTwo(r.from.folder)+"/*", "internal/waittest", "internal/npmtest")
 		},
 		violation: file{"internal/argon/argon.go", "package argon\n\nimport _ \"" + module + "/internal/secret\" // here"},
 	},

@@ -1,14 +1,12 @@
 package cedar
 
 import (
-	"bytes"
-	"encoding/json"
 	"math/rand/v2"
-	"os"
-	"os/exec"
 	"testing"
 
 	"github.com/cedar-policy/cedar-go/types"
+
+	"github.com/doorward/doorward/internal/npmtest"
 )
 
 // wireCase is a text, and requests to evaluate, as testdata/reference.mjs reads them.
@@ -121,30 +119,9 @@ func isSame(got []Verdict, refuse, err []string) bool {
 // askReference returns the answers of the reference implementation, one for each case.
 func askReference(t *testing.T, schema *Schema, cases []wireCase) (answers []wireAnswer) {
 	t.Helper()
-	for _, file := range []string{"testdata/package-lock.json", "testdata/reference.mjs"} {
-		if _, err := os.Stat(file); err != nil { // so that go test reruns this test when it changes
-			t.Fatal(err)
-		}
-	}
-	install := exec.Command("npm", "ci", "--ignore-scripts", "--no-audit", "--no-fund", "--loglevel=error")
-	install.Dir = "testdata"
-	if out, err := install.CombinedOutput(); err != nil {
-		t.Fatalf("npm ci: %v\n%s", err, out)
-	}
-	input, err := json.Marshal(map[string]any{"schema": schema.Text(), "cases": cases})
-	if err != nil {
-		t.Fatal(err)
-	}
-	node := exec.Command("node", "testdata/reference.mjs")
-	node.Stdin = bytes.NewReader(input)
-	var stderr bytes.Buffer
-	node.Stderr = &stderr
-	out, err := node.Output()
-	if err != nil {
-		t.Fatalf("reference.mjs: %v\n%s", err, stderr.String())
-	}
-	if err := json.Unmarshal(out, &answers); err != nil || len(answers) != len(cases) {
-		t.Fatalf("%d answers for %d cases: %v", len(answers), len(cases), err)
+	npmtest.Ask(t, map[string]any{"schema": schema.Text(), "cases": cases}, &answers)
+	if len(answers) != len(cases) {
+		t.Fatalf("%d answers for %d cases", len(answers), len(cases))
 	}
 	return answers
 }

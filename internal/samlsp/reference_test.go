@@ -1,23 +1,19 @@
 package samlsp_test
 
 import (
-	"bytes"
 	"crypto/tls"
 	"crypto/x509"
 	"encoding/base64"
-	"encoding/json"
 	"encoding/pem"
-	"os"
-	"os/exec"
 	"slices"
 	"strings"
-	"sync"
 	"testing"
 	"time"
 
 	saml2 "github.com/russellhaering/gosaml2"
 	dsig "github.com/russellhaering/goxmldsig"
 
+	"github.com/doorward/doorward/internal/npmtest"
 	"github.com/doorward/doorward/internal/samlsp"
 	"github.com/doorward/doorward/internal/samlsp/fault"
 	"github.com/doorward/doorward/internal/samlsp/samltest"
@@ -55,7 +51,7 @@ func ask(t *testing.T, w *world, responses []posedResponse, requests map[string]
 	if err != nil {
 		t.Fatal(err)
 	}
-	input, err := json.Marshal(posed{
+	npmtest.Ask(t, posed{
 		Provider: map[string]string{
 			"entityId": w.provider.EntityID, "ssoUrl": w.provider.SSOURL, "key": asPEM("PRIVATE KEY", private), "certificate": asPEM("CERTIFICATE", w.provider.Certificate),
 		},
@@ -63,31 +59,12 @@ func ask(t *testing.T, w *world, responses []posedResponse, requests map[string]
 			"entityId": w.config.EntityID, "acs": w.config.ACSURL, "metadata": string(samlsp.Metadata(w.config)), "certificate": asPEM("CERTIFICATE", derOf(ownKey())),
 		},
 		Responses: responses, Requests: requests,
-	})
-	if err != nil {
-		t.Fatal(err)
-	}
-	node := exec.Command("node", "testdata/reference.mjs")
-	node.Stdin = bytes.NewReader(input)
-	var stderr bytes.Buffer
-	node.Stderr = &stderr
-	out, err := node.Output()
-	if err != nil {
-		t.Fatalf("reference.mjs: %v\n%s", err, stderr.String())
-	}
-	if err := json.Unmarshal(out, &answers); err != nil || len(answers.Judged) != len(responses) {
-		t.Fatalf("%d answers: %v\n%s", len(answers.Judged), err, out)
+	}, &answers)
+	if len(answers.Judged) != len(responses) {
+		t.Fatalf("%d answers for %d responses", len(answers.Judged), len(responses))
 	}
 	return answers
 }
-
-// installed is the error of npm, which runs once.
-var installed = sync.OnceValue(func() error {
-	command := exec.Command("npm", "ci", "--ignore-scripts", "--no-audit", "--no-fund", "--loglevel=error")
-	command.Dir = "testdata"
-	command.Stderr = os.Stderr
-	return command.Run()
-})
 
 // install comes first in a test, since it may take longer than responses are good.
 func install(t *testing.T) {
@@ -95,14 +72,7 @@ func install(t *testing.T) {
 	if testing.Short() {
 		t.Skip("installs packages with npm")
 	}
-	for _, file := range []string{"testdata/package-lock.json", "testdata/reference.mjs"} {
-		if _, err := os.Stat(file); err != nil { // so that go test reruns these tests when it changes
-			t.Fatal(err)
-		}
-	}
-	if err := installed(); err != nil {
-		t.Fatalf("npm ci: %v", err)
-	}
+	npmtest.Install(t)
 }
 
 func asPEM(kind string, der []byte) string {

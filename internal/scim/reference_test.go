@@ -1,17 +1,16 @@
 package scim
 
 import (
-	"bytes"
 	"encoding/json"
 	"fmt"
 	"math/rand/v2"
-	"os"
-	"os/exec"
 	"slices"
 	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+
+	"github.com/doorward/doorward/internal/npmtest"
 )
 
 // object is JSON as testdata/reference.mjs reads and writes it.
@@ -36,30 +35,9 @@ func ask(t *testing.T, filters, patches [][2]any) (answers judgements) {
 	if testing.Short() {
 		t.Skip("installs packages with npm")
 	}
-	for _, file := range []string{"testdata/package-lock.json", "testdata/reference.mjs"} {
-		if _, err := os.Stat(file); err != nil { // so that go test reruns this test when it changes
-			t.Fatal(err)
-		}
-	}
-	install := exec.Command("npm", "ci", "--ignore-scripts", "--no-audit", "--no-fund", "--loglevel=error")
-	install.Dir = "testdata"
-	if out, err := install.CombinedOutput(); err != nil {
-		t.Fatalf("npm ci: %v\n%s", err, out)
-	}
-	input, err := json.Marshal(map[string]any{"filters": filters, "patches": patches})
-	if err != nil {
-		t.Fatal(err)
-	}
-	node := exec.Command("node", "testdata/reference.mjs")
-	node.Stdin = bytes.NewReader(input)
-	var stderr bytes.Buffer
-	node.Stderr = &stderr
-	out, err := node.Output()
-	if err != nil {
-		t.Fatalf("reference.mjs: %v\n%s", err, stderr.String())
-	}
-	if err := json.Unmarshal(out, &answers); err != nil || len(answers.Filters) != len(filters) || len(answers.Patches) != len(patches) {
-		t.Fatalf("%d and %d answers: %v", len(answers.Filters), len(answers.Patches), err)
+	npmtest.Ask(t, map[string]any{"filters": filters, "patches": patches}, &answers)
+	if len(answers.Filters) != len(filters) || len(answers.Patches) != len(patches) {
+		t.Fatalf("%d and %d answers", len(answers.Filters), len(answers.Patches))
 	}
 	return answers
 }

@@ -342,6 +342,7 @@ onScreens("the console", everyScreen, ({ server, create, journey }) => {
 		let status = 500;
 		const endpoint = createServer((request, response) => { request.resume(); response.writeHead(status).end("<no>"); });
 		await new Promise((done) => { endpoint.listen(0, "localhost", done); });
+		endpoint.unref(); // a failure below ends the run, which would wait for it
 		await admin.go("/console");
 		await admin.open("/console/webhooks");
 		await admin.look("console-webhooks-none");

@@ -61,6 +61,7 @@ async function finish(body) {
 async function startOtherSite() {
 	const site = createServer((_, response) => response.end("<!doctype html><title>Other</title>"));
 	await new Promise((done) => { site.listen(0, "localhost", done); });
+	site.unref(); // a failure before it is closed ends the run, which would wait for it
 	return { url: `http://localhost:${site.address().port}/`, close: () => new Promise((done) => { site.close(done); site.closeAllConnections(); }) };
 }
 

@@ -5,10 +5,9 @@ import (
 	"context"
 	"errors"
 	"reflect"
-	"slices"
 
 	"github.com/doorward/doorward"
-	"github.com/doorward/doorward/app/access"
+	"github.com/doorward/doorward/app/invite"
 	"github.com/doorward/doorward/app/member"
 	"github.com/doorward/doorward/internal/scim"
 	"github.com/doorward/doorward/store"
@@ -92,7 +91,7 @@ func (w *work) update(e store.DirectoryEntry, said scim.User) error {
 		return err
 	}
 	if !e.IsMember {
-		return w.updateInvited(e.Said, row, address, nameOf(said))
+		return w.updateInvited(e.Said, row, address, NameOf(said))
 	}
 	if err := w.updateMember(e.Member, address, said); err != nil {
 		return err
@@ -139,11 +138,11 @@ func (w *work) updateMember(m doorward.User, address string, said scim.User) err
 		}
 		m.Email = address
 	}
-	if name := nameOf(said); name != "" && name != m.Name {
+	if name := NameOf(said); name != "" && name != m.Name {
 		if err := w.tx.RenameUser(w.ctx, m, name); err != nil {
 			return err
 		}
-		if err := w.tx.RecordAlso(w.ctx, doorward.UserRename, w.person(m), doorward.Change{Field: doorward.FieldName, From: m.Name, To: name}); err != nil {
+		if err := w.tx.RecordAlso(w.ctx, doorward.UserRename, member.Object(m), doorward.Change{Field: doorward.FieldName, From: m.Name, To: name}); err != nil {
 			return err
 		}
 		m.Name = name
@@ -152,9 +151,9 @@ func (w *work) updateMember(m doorward.User, address string, said scim.User) err
 	case said.Active == nil:
 		return nil
 	case *said.Active:
-		return w.switchOn(m)
+		return member.SwitchOn(w.ctx, w.tx, m, w.con.ID)
 	}
-	return w.switchOff(m)
+	return member.SwitchOff(w.ctx, w.tx, w.d.life, w.d.owners, m, w.con.ID)
 }
 
 // setAddress changes the address of a managed account. What was mailed to the old one ends.
@@ -168,7 +167,7 @@ func (w *work) setAddress(m doorward.User, address string) error {
 	if err := w.tx.ExpireResets(w.ctx, m.ID); err != nil {
 		return err
 	}
-	return w.tx.RecordAlso(w.ctx, doorward.UserRename, w.person(m), doorward.Change{Field: doorward.FieldEmail, From: m.Email, To: address})
+	return w.tx.RecordAlso(w.ctx, doorward.UserRename, member.Object(m), doorward.Change{Field: doorward.FieldEmail, From: m.Email, To: address})
 }
 
 // updateInvited writes what the directory says of somebody who isn't a member: another address, or switching them off, ends
@@ -176,7 +175,7 @@ func (w *work) setAddress(m doorward.User, address string) error {
 func (w *work) updateInvited(before, row doorward.DirectoryUser, address, name string) error {
 	isSame := address == row.Address && row.Active == before.Active
 	if !isSame {
-		if err := w.endInvitation(row.Address); err != nil {
+		if err := invite.EndPending(w.ctx, w.tx, w.con.TenantID, row.Address); err != nil {
 			return err
 		}
 		row.InvitationID = ""
@@ -237,7 +236,7 @@ func (d *Directories) Remove(ctx context.Context, by doorward.Caller, id string)
 
 func (w *work) remove(e store.DirectoryEntry) error {
 	if !e.IsMember {
-		if err := w.endInvitation(e.Said.Address); err != nil {
+		if err := invite.EndPending(w.ctx, w.tx, w.con.TenantID, e.Said.Address); err != nil {
 			return err
 		}
 		if err := w.tx.LeaveGroups(w.ctx, w.con.ID, e.Said.ID); err != nil {
@@ -250,13 +249,5 @@ func (w *work) remove(e store.DirectoryEntry) error {
 	if err := member.EachRemovalKey(w.ctx, w.tx.Reader, m, w.tx.RememberRemoval); err != nil {
 		return err
 	}
-	ended, err := member.End(w.ctx, w.tx, w.d.life, w.d.owners, w.person(m), w.endKeys(m))
-	if err == nil {
-		err = member.ClearIfOrphaned(w.ctx, w.tx, m.ID)
-	}
-	if err != nil {
-		return err
-	}
-	changes := slices.Concat([]doorward.Change{{Field: doorward.FieldRole, From: string(m.Role)}}, access.EndedChanges(ended))
-	return w.tx.RecordAlso(w.ctx, doorward.UserRemove, w.person(m), changes...)
+	return member.Remove(w.ctx, w.tx, w.d.life, w.d.owners, m)
 }

@@ -63,10 +63,10 @@ func (w *work) make(row doorward.DirectoryUser, said scim.User) error {
 	case err != nil:
 		return err
 	case joins:
-		return w.join(row, account, nameOf(said))
+		return w.join(row, account, NameOf(said))
 	}
 	if row.Active {
-		if row.InvitationID, err = w.invite(row.Address, nameOf(said)); err != nil {
+		if row.InvitationID, err = w.invite(row.Address, NameOf(said)); err != nil {
 			return err
 		}
 	}
@@ -105,7 +105,7 @@ func (w *work) accountFor(row doorward.DirectoryUser) (account doorward.Account,
 
 // join makes the account a member with the role that the connection gives, and the row what the directory says of it.
 func (w *work) join(row doorward.DirectoryUser, account doorward.Account, name string) error {
-	if err := w.endInvitation(row.Address); err != nil {
+	if err := invite.EndPending(w.ctx, w.tx, w.con.TenantID, row.Address); err != nil {
 		return err
 	}
 	u := doorward.User{ID: account.ID, Email: account.Email, Name: name, Role: w.con.JITRole, Status: doorward.UserActive, TenantID: w.con.TenantID}
@@ -128,7 +128,7 @@ func (w *work) join(row doorward.DirectoryUser, account doorward.Account, name s
 	if err != nil {
 		return err
 	}
-	return w.switchOff(m)
+	return member.SwitchOff(w.ctx, w.tx, w.d.life, w.d.owners, m, w.con.ID)
 }
 
 // invite sends an invitation, and returns its id.
@@ -137,25 +137,8 @@ func (w *work) invite(address, name string) (string, error) {
 	return inv.ID, err
 }
 
-// endInvitation revokes the pending invitation to the address, if there is one.
-func (w *work) endInvitation(address string) error {
-	inv, err := w.tx.PendingInvitation(w.ctx, w.con.TenantID, address)
-	if errors.Is(err, store.ErrNone) {
-		return nil
-	}
-	if err != nil {
-		return err
-	}
-	revoked, err := w.tx.RevokeInvitation(w.ctx, inv.ID)
-	if err != nil || !revoked {
-		return err
-	}
-	return w.tx.RecordAlso(w.ctx, doorward.InvitationRevoke, invite.Object(inv),
-		doorward.Change{Field: "status", From: string(doorward.InvitationPending), To: string(doorward.InvitationRevoked)})
-}
-
-// nameOf returns the name for the membership, as short as names are here; empty: the directory says none.
-func nameOf(said scim.User) string {
+// NameOf returns the name for the membership, as short as names are here; empty: the directory says none.
+func NameOf(said scim.User) string {
 	name := cmp.Or(said.DisplayName, said.Name.Formatted, strings.TrimSpace(said.Name.GivenName+" "+said.Name.FamilyName))
 	if len(doorward.CheckName("/displayName", &name)) > 0 {
 		return ""

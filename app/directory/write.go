@@ -106,11 +106,6 @@ func (w *work) on(id string, change func() error) error {
 	return w.effect(id, before, after)
 }
 
-// person is the object of an event about a member.
-func (w *work) person(m doorward.User) doorward.Object {
-	return doorward.Object{Type: "user", ID: m.ID, TenantID: w.con.TenantID, Held: m.Role}
-}
-
 // isProved reports whether the tenant has proved the domain of the canonical address. A lapsed one counts for nobody.
 func (w *work) isProved(address string) (bool, error) {
 	domain, err := w.tx.DomainHolder(w.ctx, mailaddr.Domain(address))
@@ -118,53 +113,6 @@ func (w *work) isProved(address string) (bool, error) {
 		return false, nil
 	}
 	return domain.TenantID == w.con.TenantID && domain.Status == doorward.DomainVerified, err
-}
-
-// switchOff suspends the member by the connection's reason, and ends their access. Errors: last_owner.
-func (w *work) switchOff(m doorward.User) error {
-	if _, err := w.tx.LockAccount(w.ctx, m.ID); err != nil {
-		return err
-	}
-	changed, err := member.Hold(w.ctx, w.tx, m, w.con.ID)
-	if err != nil || !changed {
-		return err
-	}
-	if m.Status == doorward.UserActive {
-		if err := w.d.owners.Keep(w.ctx, w.tx, m.TenantID, m.Role); err != nil {
-			return err
-		}
-	}
-	ended, err := member.EndAccess(w.ctx, w.tx, w.d.life, w.person(m), w.endKeys(m))
-	if err != nil {
-		return err
-	}
-	return w.recordStatus(doorward.UserSuspend, m, access.EndedChanges(ended)...)
-}
-
-func (w *work) endKeys(m doorward.User) func() (int64, int64, error) {
-	return func() (int64, int64, error) {
-		revoked, err := member.RevokeKeys(w.ctx, w.tx, w.person(m))
-		return revoked, 0, err
-	}
-}
-
-// switchOn ends the connection's reason. Those of others stay.
-func (w *work) switchOn(m doorward.User) error {
-	if !slices.Contains(m.Suspensions(), w.con.ID) {
-		return nil
-	}
-	if _, err := member.Lift(w.ctx, w.tx, m, w.con.ID); err != nil {
-		return err
-	}
-	return w.recordStatus(doorward.UserResume, m)
-}
-
-func (w *work) recordStatus(action doorward.Action, was doorward.User, more ...doorward.Change) error {
-	is, err := w.tx.User(w.ctx, was.TenantID, was.ID)
-	if err != nil {
-		return err
-	}
-	return w.tx.RecordAlso(w.ctx, action, w.person(was), append(member.StatusChanges(was, is), more...)...)
 }
 
 // checkAddress returns the canonical form of a userName. Errors: invalidValue.

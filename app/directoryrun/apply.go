@@ -4,10 +4,8 @@ import (
 	"encoding/json"
 	"errors"
 	"slices"
-	"strings"
 
 	"github.com/doorward/doorward"
-	"github.com/doorward/doorward/app/access"
 	"github.com/doorward/doorward/app/directory"
 	"github.com/doorward/doorward/app/invite"
 	"github.com/doorward/doorward/app/member"
@@ -194,13 +192,9 @@ func (u *undoing) perform(p plan, d Deed) error {
 		return err
 	}
 	if d == Resume {
-		return u.resume(m)
+		return member.SwitchOn(u.ctx, u.tx, m, u.con.ID)
 	}
-	return u.suspend(m)
-}
-
-func (u *undoing) person(m doorward.User) doorward.Object {
-	return doorward.Object{Type: "user", ID: m.ID, TenantID: m.TenantID, Held: m.Role}
+	return member.SwitchOff(u.ctx, u.tx, u.r.life, u.r.owners, m, u.con.ID)
 }
 
 // rejoin brings a membership back, with role, reasons of suspension, places, and what directories had said.
@@ -213,7 +207,7 @@ func (u *undoing) rejoin(was *doorward.DirectoryPerson) error {
 		return err
 	}
 	m := doorward.User{ID: account.ID, Email: account.Email, Name: was.Name, Role: was.Role, Status: doorward.UserActive, TenantID: u.con.TenantID, CreatedAt: was.Since}
-	if err := u.endInvitation(account.Email); err != nil {
+	if err := invite.EndPending(u.ctx, u.tx, u.con.TenantID, account.Email); err != nil {
 		return err
 	}
 	if err := member.Add(u.ctx, u.tx, m); err != nil {
@@ -233,7 +227,7 @@ func (u *undoing) rejoin(was *doorward.DirectoryPerson) error {
 	if err := u.placeAgain(was); err != nil {
 		return err
 	}
-	return u.tx.RecordAlso(u.ctx, doorward.UserJoin, u.person(m),
+	return u.tx.RecordAlso(u.ctx, doorward.UserJoin, member.Object(m),
 		doorward.Change{Field: doorward.FieldEmail, To: m.Email}, doorward.Change{Field: doorward.FieldRole, To: string(m.Role)})
 }
 
@@ -299,29 +293,14 @@ func (u *undoing) end(m doorward.User) error {
 	if err := member.EachRemovalKey(u.ctx, u.tx.Reader, m, u.tx.RememberUndone); err != nil {
 		return err
 	}
-	ended, err := member.End(u.ctx, u.tx, u.r.life, u.r.owners, u.person(m), u.endKeys(m))
-	if err == nil {
-		err = member.ClearIfOrphaned(u.ctx, u.tx, m.ID)
-	}
-	if err != nil {
-		return err
-	}
-	changes := append([]doorward.Change{{Field: doorward.FieldRole, From: string(m.Role)}}, access.EndedChanges(ended)...)
-	return u.tx.RecordAlso(u.ctx, doorward.UserRemove, u.person(m), changes...)
-}
-
-func (u *undoing) endKeys(m doorward.User) func() (int64, int64, error) {
-	return func() (int64, int64, error) {
-		revoked, err := member.RevokeKeys(u.ctx, u.tx, u.person(m))
-		return revoked, 0, err
-	}
+	return member.Remove(u.ctx, u.tx, u.r.life, u.r.owners, m)
 }
 
 func (u *undoing) giveRole(m doorward.User, was *doorward.DirectoryPerson) error {
 	if _, err := u.tx.SetUserRole(u.ctx, m.TenantID, m.ID, was.Role); err != nil {
 		return err
 	}
-	return u.tx.RecordAlso(u.ctx, doorward.UserRole, u.person(m), doorward.Change{Field: doorward.FieldRole, From: string(m.Role), To: string(was.Role)})
+	return u.tx.RecordAlso(u.ctx, doorward.UserRole, member.Object(m), doorward.Change{Field: doorward.FieldRole, From: string(m.Role), To: string(was.Role)})
 }
 
 // say writes whether the person is active, as the directory had last written it.
@@ -332,36 +311,6 @@ func (u *undoing) say(p plan, active bool) error {
 	said := p.now.Said
 	said.Active = active
 	return u.tx.UpdateDirectoryUser(u.ctx, said)
-}
-
-func (u *undoing) resume(m doorward.User) error {
-	if _, err := member.Lift(u.ctx, u.tx, m, u.con.ID); err != nil {
-		return err
-	}
-	return u.recordStatus(doorward.UserResume, m)
-}
-
-func (u *undoing) suspend(m doorward.User) error {
-	if _, err := u.tx.LockAccount(u.ctx, m.ID); err != nil {
-		return err
-	}
-	changed, err := member.Hold(u.ctx, u.tx, m, u.con.ID)
-	if err != nil || !changed {
-		return err
-	}
-	ended, err := member.EndAccess(u.ctx, u.tx, u.r.life, u.person(m), u.endKeys(m))
-	if err != nil {
-		return err
-	}
-	return u.recordStatus(doorward.UserSuspend, m, access.EndedChanges(ended)...)
-}
-
-func (u *undoing) recordStatus(action doorward.Action, was doorward.User, more ...doorward.Change) error {
-	is, err := u.tx.User(u.ctx, was.TenantID, was.ID)
-	if err != nil {
-		return err
-	}
-	return u.tx.RecordAlso(u.ctx, action, u.person(was), append(member.StatusChanges(was, is), more...)...)
 }
 
 // invite sends an invitation in place of the one that the run has revoked, to the address and with the id from before.
@@ -393,16 +342,12 @@ func nameOf(said doorward.DirectoryUser) string {
 	if json.Unmarshal([]byte(said.Attributes), &attributes) != nil {
 		return ""
 	}
-	name := strings.TrimSpace(attributes.DisplayName)
-	if len(doorward.CheckName("/displayName", &name)) > 0 {
-		return ""
-	}
-	return name
+	return directory.NameOf(attributes)
 }
 
 func (u *undoing) uninvite(p plan) error {
 	said := p.now.Said
-	if err := u.endInvitation(said.Address); err != nil {
+	if err := invite.EndPending(u.ctx, u.tx, u.con.TenantID, said.Address); err != nil {
 		return err
 	}
 	said.Active, said.InvitationID = false, ""
@@ -411,7 +356,7 @@ func (u *undoing) uninvite(p plan) error {
 
 // withdraw removes somebody whom the run has invited.
 func (u *undoing) withdraw(said doorward.DirectoryUser) error {
-	if err := u.endInvitation(said.Address); err != nil {
+	if err := invite.EndPending(u.ctx, u.tx, u.con.TenantID, said.Address); err != nil {
 		return err
 	}
 	if err := u.tx.LeaveGroups(u.ctx, u.con.ID, said.ID); err != nil {
@@ -419,21 +364,4 @@ func (u *undoing) withdraw(said doorward.DirectoryUser) error {
 	}
 	_, err := u.tx.DeleteDirectoryUser(u.ctx, u.con.ID, said.ID)
 	return err
-}
-
-// endInvitation revokes the pending invitation to the address, if there is one.
-func (u *undoing) endInvitation(address string) error {
-	inv, err := u.tx.PendingInvitation(u.ctx, u.con.TenantID, address)
-	if errors.Is(err, store.ErrNone) {
-		return nil
-	}
-	if err != nil {
-		return err
-	}
-	revoked, err := u.tx.RevokeInvitation(u.ctx, inv.ID)
-	if err != nil || !revoked {
-		return err
-	}
-	return u.tx.RecordAlso(u.ctx, doorward.InvitationRevoke, invite.Object(inv),
-		doorward.Change{Field: "status", From: string(doorward.InvitationPending), To: string(doorward.InvitationRevoked)})
 }

@@ -43,6 +43,23 @@ func ByDirectory(ctx context.Context, tx *access.Tx, c doorward.Connection, emai
 		doorward.Change{Field: doorward.FieldEmail, To: inv.Email}, doorward.Change{Field: doorward.FieldRole, To: string(inv.Role)})
 }
 
+// EndPending revokes the pending invitation to the canonical address, if there is one.
+func EndPending(ctx context.Context, tx *access.Tx, tenantID, email string) error {
+	inv, err := tx.PendingInvitation(ctx, tenantID, email)
+	if errors.Is(err, store.ErrNone) {
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	revoked, err := tx.RevokeInvitation(ctx, inv.ID)
+	if err != nil || !revoked {
+		return err
+	}
+	return tx.RecordAlso(ctx, doorward.InvitationRevoke, object(inv),
+		doorward.Change{Field: "status", From: string(doorward.InvitationPending), To: string(doorward.InvitationRevoked)})
+}
+
 // isByDirectory reports whether a directory has sent the invitation: ServiceKeyID is then the id of its connection.
 func isByDirectory(inv doorward.Invitation) bool {
 	return strings.HasPrefix(inv.ServiceKeyID, doorward.PrefixConnection)

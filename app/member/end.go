@@ -11,8 +11,11 @@ import (
 
 // EndAccess ends the sessions, invitations, set-up links, resets and challenges that depend on the membership on; the
 // tenant forgets the browsers that it has remembered. endKeys ends the API keys or
-// gives them another owner; RevokeKeys is one. The caller has locked the tenant and the account.
+// gives them another owner; without it they are revoked. The caller has locked the tenant and the account.
 func EndAccess(ctx context.Context, tx *access.Tx, life store.SessionLifetime, on doorward.Object, endKeys func() (revoked, transferred int64, err error)) (ended doorward.Ended, err error) {
+	if endKeys == nil {
+		endKeys = func() (revoked, _ int64, err error) { revoked, err = RevokeKeys(ctx, tx, on); return revoked, 0, err }
+	}
 	if ended.Sessions, err = tx.DeleteMemberSessions(ctx, life, on.TenantID, on.ID); err != nil {
 		return ended, err
 	}
@@ -145,11 +148,8 @@ func Suspend(ctx context.Context, tx *access.Tx, life store.SessionLifetime, m d
 	if err != nil {
 		return err
 	}
-	on := doorward.Object{Type: "user", ID: m.ID, TenantID: m.TenantID, Held: m.Role}
-	ended, err := EndAccess(ctx, tx, life, on, func() (int64, int64, error) {
-		revoked, err := RevokeKeys(ctx, tx, on)
-		return revoked, 0, err
-	})
+	on := Object(m)
+	ended, err := EndAccess(ctx, tx, life, on, nil)
 	if err != nil {
 		return err
 	}

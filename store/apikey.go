@@ -389,6 +389,7 @@ const (
 
 	// The states repeat the condition of the index api_keys_end, so that it is used.
 	sqlAPIKeysExpiring = selectAPIKey + `WHERE k.status IN ('active', 'disabled') AND ` + noticeDue + ` ORDER BY k.ends_at, k.id LIMIT $3`
+	sqlAPIKeysEnding   = selectAPIKey + `WHERE k.tenant_id = $2 AND k.status = 'active' AND k.ends_at > $1 AND k.ends_at <= $3 ORDER BY k.ends_at, k.id LIMIT $4`
 	sqlNoticeAPIKey    = `UPDATE api_keys SET noticed_at = $1
 WHERE id = $3 AND EXISTS (SELECT 1 FROM api_keys k WHERE k.id = api_keys.id AND ` + noticeDue + `)`
 )
@@ -397,6 +398,12 @@ WHERE id = $3 AND EXISTS (SELECT 1 FROM api_keys k WHERE k.id = api_keys.id AND 
 // hasn't been notified of that yet, the earliest end first.
 func (r Reader) APIKeysExpiring(ctx context.Context, within time.Duration, now time.Time, limit int) ([]doorward.APIKey, error) {
 	return list(ctx, r, apiKeyFields, sqlAPIKeysExpiring, micros(now), within.Microseconds(), limit)
+}
+
+// APIKeysEnding returns active keys of the tenant that end after now and by an instant, the earliest end first, at most limit.
+// Their rules are not read.
+func (r Reader) APIKeysEnding(ctx context.Context, tenantID string, now, until time.Time, limit int) ([]doorward.APIKey, error) {
+	return list(ctx, r, apiKeyFields, sqlAPIKeysEnding, micros(now), tenantID, micros(until), limit)
 }
 
 // MarkAPIKeyNoticeSent records that the owner is now notified that the key ends within the

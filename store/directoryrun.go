@@ -22,6 +22,7 @@ const (
   r.undo_state, r.undo_by, r.undo_at, r.undone, r.left_as_is FROM directory_runs r `
 
 	sqlDirectoryRun = selectRun + `WHERE r.connection_id = $1 AND r.id = $2`
+	sqlAlarmedRuns  = selectRun + `JOIN connections c ON c.id = r.connection_id WHERE c.tenant_id = $1 AND r.last_at > $2 AND r.alarmed AND r.undo_state = '' ORDER BY r.last_at DESC LIMIT $3`
 	sqlLastRun      = selectRun + `WHERE r.connection_id = $1 ORDER BY r.last_at DESC LIMIT 1`
 	sqlInsertRun    = `INSERT INTO directory_runs (id, connection_id, tenant_id, began_at, last_at) VALUES ($1, $2, $3, $4, $4)`
 	sqlUpdateRun    = `UPDATE directory_runs SET last_at = $2, made = $3, changed = $4, suspended = $5, removed = $6, alarmed = $7 WHERE id = $1`
@@ -50,6 +51,12 @@ func (r Reader) DirectoryRun(ctx context.Context, connectionID, id string) (door
 // LastDirectoryRun returns the run of the connection's directory with the latest write, or ErrNone.
 func (r Reader) LastDirectoryRun(ctx context.Context, connectionID string) (doorward.DirectoryRun, error) {
 	return one(ctx, r, runFields, sqlLastRun, connectionID)
+}
+
+// AlarmedRuns returns the runs of the tenant's directories of which OWNERs were told, and that nobody takes back, with their
+// last write after an instant: the newest first, at most limit.
+func (r Reader) AlarmedRuns(ctx context.Context, tenantID string, after time.Time, limit int) ([]doorward.DirectoryRun, error) {
+	return list(ctx, r, runFields, sqlAlarmedRuns, tenantID, micros(after), limit)
 }
 
 // LastDirectoryWrites returns when the directory of each connection of the tenant last changed something, of those that

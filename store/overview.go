@@ -38,6 +38,17 @@ func (r Reader) CountPendingInvitations(ctx context.Context, tenantID string, no
 	return one(ctx, r, fields, sqlCountPendingInvitations, tenantID, micros(now))
 }
 
+const sqlLastInvitationFault = `SELECT m.last_error FROM invitations i JOIN mails m ON m.subject_id = i.id
+WHERE i.tenant_id = $1 AND i.state = 'PENDING' AND i.expires_at > $2 AND m.state = 'failed'
+  AND m.id = (SELECT x.id FROM mails x WHERE x.subject_id = i.id ORDER BY x.created_at DESC, x.id DESC LIMIT 1)
+ORDER BY m.created_at DESC LIMIT 1`
+
+// LastInvitationFault returns why the newest of the mails that PendingInvitations.Failed counts could not be delivered,
+// or ErrNone.
+func (r Reader) LastInvitationFault(ctx context.Context, tenantID string, now time.Time) (string, error) {
+	return one(ctx, r, func(fault *string) []any { return []any{fault} }, sqlLastInvitationFault, tenantID, micros(now))
+}
+
 const sqlCountInvitationsBy = `SELECT count(*) FROM invitations
 WHERE tenant_id = $1 AND invited_by = $2 AND state = 'PENDING' AND expires_at > $3`
 
@@ -65,6 +76,21 @@ func (r Reader) CountTenantSessions(ctx context.Context, life SessionLifetime, t
 	return int64(n), err
 }
 
+// FactorCoverage is how many active members of a role have a second factor.
+type FactorCoverage struct {
+	Role         doorward.Role
+	People, With int64
+}
+
+const sqlFactorCoverage = `SELECT m.role, count(*), sum(CASE WHEN u.factors > 0 THEN 1 ELSE 0 END)
+FROM memberships m JOIN users u ON u.id = m.user_id WHERE m.tenant_id = $1 AND m.status = 'active' GROUP BY m.role`
+
+// FactorCoverage counts the active members of the tenant, and those with a second factor, by role, in no order.
+func (r Reader) FactorCoverage(ctx context.Context, tenantID string) ([]FactorCoverage, error) {
+	fields := func(c *FactorCoverage) []any { return []any{&c.Role, &c.People, &c.With} }
+	return list(ctx, r, fields, sqlFactorCoverage, tenantID)
+}
+
 // DayCount is how often something happened in a day of UTC.
 type DayCount struct {
 	Day   int64 // days since 1970-01-01
@@ -77,8 +103,18 @@ WHERE tenant_id = $1 AND outcome = 'done' AND at >= $2 AND action = $3 GROUP BY 
 // CountByDay counts how often the action was done in the tenant since the
 // instant, in no order. Days without any are left out.
 func (r Reader) CountByDay(ctx context.Context, tenantID string, action doorward.Action, since time.Time) ([]DayCount, error) {
-	fields := func(c *DayCount) []any { return []any{&c.Day, &c.Times} }
-	return list(ctx, r, fields, sqlCountByDay, tenantID, micros(since), action)
+	return list(ctx, r, dayCountFields, sqlCountByDay, tenantID, micros(since), action)
+}
+
+func dayCountFields(c *DayCount) []any { return []any{&c.Day, &c.Times} }
+
+const sqlCountRefusedByDay = `SELECT at / 86400000000, CAST(sum(times) AS BIGINT) FROM events
+WHERE tenant_id = $1 AND outcome = 'refused' AND at >= $2 AND action IN ('session.refuse', 'mfa.refuse', 'sso.refuse') GROUP BY at / 86400000000`
+
+// CountRefusedByDay is CountByDay for refused sign-ins: wrong passwords and passkeys, wrong answers to a second step,
+// and sign-ins by a connection.
+func (r Reader) CountRefusedByDay(ctx context.Context, tenantID string, since time.Time) ([]DayCount, error) {
+	return list(ctx, r, dayCountFields, sqlCountRefusedByDay, tenantID, micros(since))
 }
 
 // ActionCount is how often an action was refused.

@@ -30,6 +30,8 @@ func (l *keyLimits) admits(ip netip.Addr) bool {
 
 // keyState is the state on a node that the secrets of a key share.
 type keyState struct {
+	id          string
+	uses        atomic.Int64               // that are not written yet
 	lastAddress atomic.Pointer[netip.Addr] // of the last use whose address was known
 	limiter     *gcra.Limiter              // of requests
 }
@@ -75,6 +77,7 @@ func (k *Keys) remembered(hash secret.Hash, ip netip.Addr) (p doorward.Principal
 	if err := k.takeRequest(limits); err != nil {
 		return p, true, err
 	}
+	limits.state.uses.Add(1)
 	limits.state.setAddress(ip)
 	k.registry.Use(hash, e, now)
 	return p, true, nil
@@ -161,6 +164,7 @@ func (k *Keys) ByID(ctx context.Context, id, ip string) (doorward.Principal, err
 
 // recordUse records a use of a key that was read from the database.
 func (k *Keys) recordUse(hash secret.Hash, limits *keyLimits, ip netip.Addr) {
+	limits.state.uses.Add(1)
 	limits.state.setAddress(ip)
 	now := k.db.Now().UnixMicro()
 	if e := k.registry.Get(hash); e != nil {
@@ -266,21 +270,30 @@ const writeTimeout = 5 * time.Second
 func (k *Keys) write(ctx context.Context, uses []store.Use) error {
 	ctx, cancel := context.WithTimeout(ctx, writeTimeout)
 	defer cancel()
-	all := make([]store.KeyUse, len(uses))
+	all, counts := make([]store.KeyUse, len(uses)), usageCounts{}
 	for i, u := range uses {
-		all[i] = store.KeyUse{Use: u, IP: k.lastAddress(u.Hash)}
+		all[i] = store.KeyUse{Use: u}
+		if e := k.registry.Known(u.Hash); e != nil { // else the key is no longer in memory
+			state := e.Extra().(*keyLimits).state
+			all[i].IP = state.address()
+			counts.take(state)
+		}
 	}
-	return k.writer.Upkeep(ctx, func(tx *store.Tx) error { return tx.TouchAPIKeys(ctx, all) })
+	err := k.writer.Upkeep(ctx, func(tx *store.Tx) error {
+		if err := tx.TouchAPIKeys(ctx, all); err != nil {
+			return err
+		}
+		return counts.write(ctx, tx)
+	})
+	if err != nil {
+		counts.giveBack()
+	}
+	return err
 }
 
-// lastAddress returns the address of the last use whose address was known; empty if the key
-// is no longer in memory.
-func (k *Keys) lastAddress(hash secret.Hash) string {
-	e := k.registry.Known(hash)
-	if e == nil {
-		return ""
-	}
-	if from := e.Extra().(*keyLimits).state.lastAddress.Load(); from != nil {
+// address returns the address of the last use whose address was known; empty for none.
+func (s *keyState) address() string {
+	if from := s.lastAddress.Load(); from != nil {
 		return from.String()
 	}
 	return ""

@@ -40,7 +40,7 @@ func (s *keyStates) stateOf(id string) *keyState {
 	if s.all == nil {
 		s.all = map[string]stateEntry{}
 	}
-	fresh := &keyState{limiter: known.limiter}
+	fresh := &keyState{id: id, limiter: known.limiter}
 	s.all[id] = stateEntry{weak.Make(fresh), known.limiter}
 	runtime.AddCleanup(fresh, s.forget, id)
 	return fresh

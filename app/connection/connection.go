@@ -92,6 +92,20 @@ func (c *Connections) Connection(ctx context.Context, by doorward.Caller, id str
 	return show(ctx, c.db.Read(), by, id)
 }
 
+// Usage returns how often people were signed in by the connection, or refused, since an instant, by outcome and hour, the oldest
+// first. Errors: not_found.
+func (c *Connections) Usage(ctx context.Context, by doorward.Caller, id string, since time.Time) ([]doorward.UsageCount, error) {
+	if _, err := find(ctx, c.db.Read(), by, id); err != nil {
+		return nil, err
+	}
+	return c.db.Read().Usage(ctx, id, since)
+}
+
+// UsageOfAll is Usage for all connections of the caller's tenant.
+func (c *Connections) UsageOfAll(ctx context.Context, by doorward.Caller, since time.Time) ([]doorward.UsageCount, error) {
+	return c.db.Read().UsageOfConnections(ctx, by.TenantID, since)
+}
+
 func show(ctx context.Context, read store.Reader, by doorward.Caller, id string) (Shown, error) {
 	found, err := find(ctx, read, by, id)
 	if err != nil {

@@ -50,6 +50,12 @@ func (r *Runs) List(ctx context.Context, by doorward.Caller, connectionID string
 	return page, err
 }
 
+// Alarmed returns the runs of the directories of the caller's tenant that have ended the access of many, so that OWNERs were
+// told, while they can be undone and nobody has: the newest first, at most limit.
+func (r *Runs) Alarmed(ctx context.Context, by doorward.Caller, limit int) ([]doorward.DirectoryRun, error) {
+	return r.db.Read().AlarmedRuns(ctx, by.TenantID, r.db.Now().Add(-doorward.UndoWithin), limit)
+}
+
 func shown(ctx context.Context, read store.Reader, r doorward.DirectoryRun, now time.Time) (Run, error) {
 	run := Run{DirectoryRun: r, IsOpen: r.IsOpen(now)}
 	if r.Left == 0 {

@@ -1,11 +1,15 @@
 // Package overview has the figures of a tenant for its administrators, and counts
 // what an administrative action would end. Nothing is stored: each figure is one
-// query over an index.
+// query over an index. For a tenant of 100,000 people with 1,000,000 events in 90 days
+// they take COST in all. It also deletes counts of usage that are
+// older than their charts.
 package overview
 
 import (
 	"cmp"
 	"context"
+	"errors"
+	"regexp"
 	"slices"
 	"time"
 
@@ -37,6 +41,8 @@ type Tenant struct {
 	Suspended int       // suspended members; user.read
 	Pending   int       // invitations that can be accepted; user.invite
 	Failed    int       // pending invitations whose newest mail could not be delivered; user.invite
+	FailedBy  string    // SMTP code of the last such failure; empty: no server has answered; user.invite
+	Factors   []Factors // all roles that somebody active has, the highest rank first; user.manage
 	SignIns   []Day     // one a day, the oldest first; audit.read
 	Refusals  []Refusal // of the last 24 hours, the most frequent first; audit.read
 	Since     time.Time // when these 24 hours began, in whole seconds; audit.read
@@ -49,16 +55,29 @@ type Role struct {
 	People int
 }
 
-// Day is how many sessions were opened in a day of UTC.
+// Factors is how many active members of a role have a second factor.
+type Factors struct {
+	Role         doorward.Role
+	People, With int
+}
+
+// Day is how many sessions were opened in a day of UTC, and how many sign-ins were refused.
 type Day struct {
-	Day     time.Time // its midnight
-	SignIns int
+	Day              time.Time // its midnight
+	SignIns, Refused int
 }
 
 // Refusal is how often an action was refused.
 type Refusal struct {
 	Action doorward.Action
 	Times  int
+}
+
+// Sweep deletes counts of usage that are no longer shown. Several nodes may sweep at the same time. Errors: unavailable.
+func (o *Overviews) Sweep(ctx context.Context) error {
+	return o.writer.InBatches(ctx, func(tx *store.Tx, limit int) (int64, error) {
+		return tx.DeleteOldUsage(ctx, tx.Now.Add(-doorward.UsageKept), limit)
+	})
 }
 
 // Of returns the overview of the caller's tenant. It has the sign-ins of so many days, the last
@@ -68,7 +87,7 @@ func (o *Overviews) Of(ctx context.Context, by doorward.Caller, days int) (Tenan
 	for _, part := range []struct {
 		needs doorward.Action
 		fill  func(context.Context, string, *Tenant) error
-	}{{doorward.UserRead, o.fillPeople}, {doorward.UserInvite, o.fillInvitations}, {doorward.AuditRead, o.fillSignIns(days)}, {doorward.AuditRead, o.fillRefusals}, {doorward.AuditRead, o.fillChanges}} {
+	}{{doorward.UserRead, o.fillPeople}, {doorward.UserManage, o.fillFactors}, {doorward.UserInvite, o.fillInvitations}, {doorward.AuditRead, o.fillRefusals}, {doorward.AuditRead, o.fillSignIns(days)}, {doorward.AuditRead, o.fillChanges}} {
 		if !decide.May(&by.Principal, &decide.Question{Action: part.needs, On: by.Tenant(), Request: by.RequestAt(o.db.Now())}).Allowed {
 			continue
 		}
@@ -104,6 +123,36 @@ func (o *Overviews) fillPeople(ctx context.Context, tenantID string, t *Tenant) 
 func (o *Overviews) fillInvitations(ctx context.Context, tenantID string, t *Tenant) error {
 	counts, err := o.db.Read().CountPendingInvitations(ctx, tenantID, o.db.Now())
 	t.Pending, t.Failed = int(counts.Pending), int(counts.Failed)
+	if err != nil || t.Failed == 0 {
+		return err
+	}
+	fault, err := o.db.Read().LastInvitationFault(ctx, tenantID, o.db.Now())
+	if errors.Is(err, store.ErrNone) { // it was sent again meanwhile
+		err = nil
+	}
+	if code := replyCode.FindStringSubmatch(fault); code != nil {
+		t.FailedBy = code[1]
+	}
+	return err
+}
+
+// replyCode is the code of an SMTP server's refusal (RFC 5321, section 4.2). The rest of what went wrong is for the
+// operator: it may name hosts of the installation.
+var replyCode = regexp.MustCompile(`(?:^|: )([45][0-5]\d)[ -]`)
+
+func (o *Overviews) fillFactors(ctx context.Context, tenantID string, t *Tenant) error {
+	counts, err := o.db.Read().FactorCoverage(ctx, tenantID)
+	if err != nil {
+		return err
+	}
+	rules, err := o.db.Read().Rules(ctx, tenantID)
+	for _, role := range slices.Backward(rules.Roles()) {
+		for _, c := range counts {
+			if c.Role == role {
+				t.Factors = append(t.Factors, Factors{role, int(c.People), int(c.With)})
+			}
+		}
+	}
 	return err
 }
 
@@ -111,18 +160,27 @@ func (o *Overviews) fillSignIns(days int) func(context.Context, string, *Tenant)
 	const day = 24 * time.Hour
 	return func(ctx context.Context, tenantID string, t *Tenant) error {
 		first := o.db.Now().UTC().Truncate(day).Add(-time.Duration(days-1) * day)
-		counts, err := o.db.Read().CountByDay(ctx, tenantID, doorward.SessionOpen, first)
+		opened, err := o.db.Read().CountByDay(ctx, tenantID, doorward.SessionOpen, first)
+		if err != nil {
+			return err
+		}
+		refused, err := o.db.Read().CountRefusedByDay(ctx, tenantID, first)
 		for n := range days {
-			d := Day{Day: first.Add(time.Duration(n) * day)}
-			for _, c := range counts {
-				if c.Day == d.Day.Unix()/int64(day/time.Second) { // days since 1970
-					d.SignIns = int(c.Times)
-				}
-			}
-			t.SignIns = append(t.SignIns, d)
+			at := first.Add(time.Duration(n) * day)
+			t.SignIns = append(t.SignIns, Day{at, timesOn(opened, at), timesOn(refused, at)})
 		}
 		return err
 	}
+}
+
+// timesOn returns the count of the day that begins at the instant.
+func timesOn(counts []store.DayCount, at time.Time) int {
+	for _, c := range counts {
+		if c.Day == doorward.DayOf(at) {
+			return int(c.Times)
+		}
+	}
+	return 0
 }
 
 func (o *Overviews) fillRefusals(ctx context.Context, tenantID string, t *Tenant) error {

@@ -39,15 +39,36 @@ func (c *Client) Record(ctx context.Context, a doorward.Attempt) {
 		}
 		if err == nil && last.IsSame(a) {
 			merged, err := tx.MergeAttemptEntry(ctx, last, a, lastOf(append(last.RequestIDs, a.RequestIDs...)))
-			if err != nil || merged {
+			if err != nil {
 				return err
 			}
+			if merged {
+				return countSignIn(ctx, tx, a)
+			}
 		}
-		return tx.InsertAttemptEntry(ctx, a)
+		if err := tx.InsertAttemptEntry(ctx, a); err != nil {
+			return err
+		}
+		return countSignIn(ctx, tx, a)
 	})
 	if a.Check == oidcrp.CheckClient && a.Outcome == doorward.AttemptRefused && a.Kind != doorward.AttemptTest {
 		c.noticeClient(ctx, a.ConnectionID)
 	}
+}
+
+// signInOutcomes are the outcomes of sign-ins that are counted. After any other the sign-in goes on.
+var signInOutcomes = map[doorward.AttemptOutcome]doorward.UsageOutcome{
+	doorward.AttemptSignedIn: doorward.UsageSignedIn, doorward.AttemptRefused: doorward.UsageRefused, doorward.AttemptUnavailable: doorward.UsageUnavailable,
+}
+
+// countSignIn counts the end of a sign-in. It leaves out answers that belong to no sign-in of the browser: anybody can send
+// these, and they would raise an alarm on the overview.
+func countSignIn(ctx context.Context, tx *store.Tx, a doorward.Attempt) error {
+	outcome, ends := signInOutcomes[a.Outcome]
+	if a.Kind != doorward.AttemptSignIn || !ends || a.Check == oidcrp.CheckState {
+		return nil
+	}
+	return tx.CountUsage(ctx, doorward.UsageCount{SubjectID: a.ConnectionID, At: a.At.Truncate(time.Hour), Outcome: outcome, Times: int64(a.Count)})
 }
 
 // before returns the entry in which a may be counted, or store.ErrNone.

@@ -44,7 +44,7 @@ func (t *Tenants) destroyLogged(ctx context.Context, closed doorward.Tenant) err
 // of its own, so that other callers can write in between.
 func (t *Tenants) destroy(ctx context.Context, id string) error {
 	err := t.writer.Upkeep(ctx, func(tx *store.Tx) error { return t.markDestroyed(ctx, tx, id) })
-	for _, step := range []destroyStep{destroySessions, destroyLogo, destroyCalls, destroyDecisions, destroyInvitations, destroyAPIKeys, destroyWebhooks, destroyPeople, destroyTrail} {
+	for _, step := range []destroyStep{destroySessions, destroyLogo, destroyCalls, destroyDecisions, destroyInvitations, destroyUsage, destroyAPIKeys, destroyWebhooks, destroyPeople, destroyTrail} {
 		for more := true; more && err == nil; {
 			err = t.writer.Upkeep(ctx, func(tx *store.Tx) (err error) { more, err = locked(ctx, tx, id, step); return err })
 		}
@@ -85,7 +85,7 @@ func (t *Tenants) markDestroyed(ctx context.Context, tx *store.Tx, id string) er
 var errNotDue = errors.New("tenant: not to be destroyed")
 
 const (
-	// batch is how many people are destroyed in one transaction.
+	// batch is how many people are destroyed in one transaction, and of how many webhooks or keys the counts are.
 	batch = 50
 	// sessionBatch is how many rows of sessions are.
 	sessionBatch = 500
@@ -150,6 +150,11 @@ func destroyCalls(ctx context.Context, tx *store.Tx, id string) (more bool, err 
 func destroyInvitations(ctx context.Context, tx *store.Tx, id string) (more bool, err error) {
 	n, err := tx.DeleteInvitations(ctx, id, rowBatch)
 	return n == rowBatch, err
+}
+
+func destroyUsage(ctx context.Context, tx *store.Tx, id string) (more bool, err error) {
+	n, err := tx.DeleteUsageOf(ctx, id, batch)
+	return n > 0, err
 }
 
 func destroyAPIKeys(ctx context.Context, tx *store.Tx, id string) (more bool, err error) {

@@ -298,6 +298,17 @@ func failure(a doorward.DeliveryAttempt) error {
 	return errNotDelivered
 }
 
+// outcomeOf returns how the attempt counts in charts.
+func outcomeOf(a doorward.DeliveryAttempt) doorward.UsageOutcome {
+	switch {
+	case failure(a) == nil:
+		return doorward.UsageDelivered
+	case a.Error == "":
+		return doorward.UsageRefused
+	}
+	return doorward.UsageSilent
+}
+
 // record stores the result of an attempt and the health of the endpoint. A status 410 disables
 // the webhook.
 func (w *Webhooks) record(ctx context.Context, c *claimed, attempt doorward.DeliveryAttempt, wait time.Duration) error {
@@ -309,10 +320,16 @@ func (w *Webhooks) record(ctx context.Context, c *claimed, attempt doorward.Deli
 		if err := tx.FinishAttempt(ctx, d, tx.Now.Add(pause)); err != nil || c.unsentReason != "" {
 			return err
 		}
+		var err error
 		if failure(attempt) != nil {
-			return tx.RecordWebhookFailure(ctx, d.WebhookID)
+			err = tx.RecordWebhookFailure(ctx, d.WebhookID)
+		} else {
+			err = tx.RecordWebhookSuccess(ctx, d.WebhookID, attempt.Ms < quickWithin.Milliseconds())
 		}
-		return tx.RecordWebhookSuccess(ctx, d.WebhookID, attempt.Ms < quickWithin.Milliseconds())
+		if err != nil {
+			return err
+		}
+		return tx.CountUsage(ctx, doorward.UsageCount{SubjectID: d.WebhookID, At: tx.Now.Truncate(time.Hour), Outcome: outcomeOf(attempt), Times: 1})
 	})
 	if err == nil && attempt.Status == http.StatusGone {
 		err = w.disable(ctx, c.webhook, doorward.DisabledGone, nil)

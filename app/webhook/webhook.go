@@ -114,6 +114,20 @@ func find(ctx context.Context, read store.Reader, by doorward.Caller, id string)
 	return found, err
 }
 
+// Usage returns how often deliveries to the webhook were attempted since an instant, by outcome and hour, the oldest first.
+// Errors: not_found.
+func (w *Webhooks) Usage(ctx context.Context, by doorward.Caller, id string, since time.Time) ([]doorward.UsageCount, error) {
+	if _, err := w.Get(ctx, by, id); err != nil {
+		return nil, err
+	}
+	return w.db.Read().Usage(ctx, id, since)
+}
+
+// UsageOfAll is Usage for all webhooks of the caller's tenant.
+func (w *Webhooks) UsageOfAll(ctx context.Context, by doorward.Caller, since time.Time) ([]doorward.UsageCount, error) {
+	return w.db.Read().UsageOfWebhooks(ctx, by.TenantID, since)
+}
+
 func object(w doorward.Webhook) doorward.Object {
 	return doorward.Object{Type: "webhook", ID: w.ID, TenantID: w.TenantID}
 }

@@ -256,6 +256,11 @@ func noticesOfAPIKeys(f *fixture) {
 		return ids
 	}
 	equal(f, [][]string{due(day), due(7 * day), due(30 * day)}, [][]string{nil, nil, nil}) // the end is a week away, and was never further away
+	now := f.clock.read()
+	equal(f, f.value(f.Read().APIKeysEnding(ctx, k.TenantID, now, k.EndsAt(), 9)), []doorward.APIKey{k})
+	equal(f, f.value(f.Read().APIKeysEnding(ctx, k.TenantID, now, k.EndsAt().Add(-time.Second), 9)), []doorward.APIKey(nil))
+	equal(f, f.value(f.Read().APIKeysEnding(ctx, k.TenantID, k.EndsAt(), k.EndsAt().Add(day), 9)), []doorward.APIKey(nil)) // it has ended
+	equal(f, f.value(f.Read().APIKeysEnding(ctx, "tnt_other", now, k.EndsAt(), 9)), []doorward.APIKey(nil))
 	f.clock.move(6 * day)
 	equal(f, [][]string{due(day), due(7 * day)}, [][]string{{k.ID}, nil})
 	f.write(func(tx *store.Tx) {

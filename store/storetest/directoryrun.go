@@ -46,6 +46,9 @@ func directoryRuns(f *fixture) {
 	}
 	equal(f, pages(f, 1, runs), []doorward.DirectoryRun{last, first})
 	wantOrders(f, "from", 2, func(r doorward.DirectoryRun) string { return r.ID }, runs)
+	equal(f, f.value(f.Read().AlarmedRuns(ctx, acme.ID, last.Last.Add(-1), 9)), []doorward.DirectoryRun{last})
+	equal(f, f.value(f.Read().AlarmedRuns(ctx, acme.ID, last.Last, 9)), []doorward.DirectoryRun(nil))
+	equal(f, f.value(f.Read().AlarmedRuns(ctx, "tnt_other", first.From, 9)), []doorward.DirectoryRun(nil))
 	equal(f, f.value(f.Read().LastDirectoryWrites(ctx, acme.ID)), map[string]time.Time{con.ID: last.Last})
 
 	off := f.effect(last, doorward.DirectorySuspended, "usr_alias", "usr_ann")

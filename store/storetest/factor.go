@@ -58,6 +58,10 @@ func factors(f *fixture) {
 	acme := f.tenant("Acme")
 	f.join(acme, ann, doorward.RoleUser)
 	f.join(acme, bob, doorward.RoleUser)
+	gone := f.member(acme, "gone@acme.example", doorward.RoleUser)
+	f.write(func(tx *store.Tx) { f.wantChange(tx.SetUserStatus(ctx, acme.ID, gone.ID, doorward.UserSuspended)) })
+	equal(f, f.value(f.Read().FactorCoverage(ctx, acme.ID)), []store.FactorCoverage{{Role: doorward.RoleUser, People: 2, With: 1}})
+	f.write(func(tx *store.Tx) { f.wantChange(tx.DeleteMembership(ctx, acme.ID, gone.ID)) })
 	equal(f, f.value(f.Read().CountMembersFactors(ctx, acme.ID)), store.FactorCount{People: 2, WithoutFactor: 1})
 	equal(f, f.value(f.Read().CountMembersFactors(ctx, "tnt_none")), store.FactorCount{})
 	for role, want := range map[doorward.Role]int{doorward.RoleUser: 1, "USE": 0} { // a part of USER is no role

@@ -62,6 +62,8 @@ func countsOfInvitations(f *fixture, acme, zeta doorward.Tenant, ann doorward.Us
 	queued, err := f.Read().DueMails(ctx, store.Mail{}, f.clock.read(), 9)
 	noError(f, err)
 	f.write(func(tx *store.Tx) { noError(f, tx.MarkMailFailed(ctx, queued[0].ID, "550 nobody here")) })
+	equal(f, f.value(f.Read().LastInvitationFault(ctx, acme.ID, f.clock.read())), "550 nobody here")
+	f.wantNone(f.Read().LastInvitationFault(ctx, zeta.ID, f.clock.read()))
 	now := f.clock.move(time.Minute)
 	equal(f, f.value(f.Read().CountPendingInvitations(ctx, acme.ID, now)), store.PendingInvitations{Pending: 3, Failed: 1})
 	equal(f, f.value(f.Read().CountInvitationsBy(ctx, acme.ID, ann.ID, now)), int64(1))
@@ -146,6 +148,13 @@ func countsOfEvents(f *fixture) {
 	equal(f, f.value(opened("tnt_a", first)), []store.DayCount{{Day: today, Times: 3}, {Day: today + 1, Times: 1}})
 	equal(f, f.value(opened("tnt_a", last)), []store.DayCount{{Day: today, Times: 1}, {Day: today + 1, Times: 1}})
 	equal(f, f.value(opened("tnt_c", first)), []store.DayCount(nil))
+	for range 2 {
+		happens("tnt_c", doorward.SessionRefuse, doorward.Refused)
+	}
+	happens("tnt_c", doorward.UserRole, doorward.Refused)
+	happens("tnt_c", doorward.SSORefuse, doorward.Refused)
+	equal(f, f.value(f.Read().CountRefusedByDay(ctx, "tnt_c", first)), []store.DayCount{{Day: today + 1, Times: 3}})
+	equal(f, f.value(f.Read().CountRefusedByDay(ctx, "tnt_a", first)), []store.DayCount(nil))
 
 	refused := func(since time.Time) (map[doorward.Action]int64, error) {
 		counts, err := f.Read().CountRefusals(ctx, "tnt_a", since)

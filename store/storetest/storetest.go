@@ -173,6 +173,7 @@ var cases = []struct {
 	{"counts of a tenant", countsOfATenant},
 	{"invitations by delivery", invitationsByDelivery},
 	{"counts of events", countsOfEvents},
+	{"usage", usage},
 	{"a restored database", restored},
 	{"a change that invalidates all", invalidateAll},
 	{"actions done since an instant", doneSince},

@@ -108,13 +108,19 @@ func (r Reader) CountByDay(ctx context.Context, tenantID string, action doorward
 
 func dayCountFields(c *DayCount) []any { return []any{&c.Day, &c.Times} }
 
-const sqlCountRefusedByDay = `SELECT at / 86400000000, CAST(sum(times) AS BIGINT) FROM events
-WHERE tenant_id = $1 AND outcome = 'refused' AND at >= $2 AND action IN ('session.refuse', 'mfa.refuse', 'sso.refuse') GROUP BY at / 86400000000`
+// RefusedCount is how often an action was refused in a day of UTC.
+type RefusedCount struct {
+	DayCount
+	Action doorward.Action
+}
 
-// CountRefusedByDay is CountByDay for refused sign-ins: wrong passwords and passkeys, wrong answers to a second step,
-// and sign-ins by a connection.
-func (r Reader) CountRefusedByDay(ctx context.Context, tenantID string, since time.Time) ([]DayCount, error) {
-	return list(ctx, r, dayCountFields, sqlCountRefusedByDay, tenantID, micros(since))
+const sqlCountRefusedByDay = `SELECT at / 86400000000, CAST(sum(times) AS BIGINT), action FROM events
+WHERE tenant_id = $1 AND outcome = 'refused' AND at >= $2 AND action IN ('session.refuse', 'mfa.refuse', 'sso.refuse') GROUP BY at / 86400000000, action`
+
+// CountRefusedByDay is CountByDay for refused sign-ins, by action: wrong passwords and passkeys, wrong answers to a
+// second step, and sign-ins by a connection.
+func (r Reader) CountRefusedByDay(ctx context.Context, tenantID string, since time.Time) ([]RefusedCount, error) {
+	return list(ctx, r, func(c *RefusedCount) []any { return append(dayCountFields(&c.DayCount), &c.Action) }, sqlCountRefusedByDay, tenantID, micros(since))
 }
 
 // ActionCount is how often an action was refused.

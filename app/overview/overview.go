@@ -46,6 +46,8 @@ type Tenant struct {
 	SignIns   []Day     // one a day, the oldest first; audit.read
 	Refusals  []Refusal // of the last 24 hours, the most frequent first; audit.read
 	Since     time.Time // when these 24 hours began, in whole seconds; audit.read
+	APIKeys   int       // that have not ended; apikey.manage
+	Webhooks  int       // disabled ones too; webhook.manage
 	Changes   int       // events of today (UTC) that count in the quota; audit.read
 }
 
@@ -61,11 +63,15 @@ type Factors struct {
 	People, With int
 }
 
-// Day is how many sessions were opened in a day of UTC, and how many sign-ins were refused.
+// Day is how many sessions were opened in a day of UTC, and how many sign-ins were refused, by RefusedSignIns.
 type Day struct {
-	Day              time.Time // its midnight
-	SignIns, Refused int
+	Day     time.Time // its midnight
+	SignIns int
+	Refused map[doorward.Action]int
 }
+
+// RefusedSignIns are the actions by which a sign-in is refused.
+var RefusedSignIns = []doorward.Action{doorward.SessionRefuse, doorward.MFARefuse, doorward.SSORefuse}
 
 // Refusal is how often an action was refused.
 type Refusal struct {
@@ -87,7 +93,7 @@ func (o *Overviews) Of(ctx context.Context, by doorward.Caller, days int) (Tenan
 	for _, part := range []struct {
 		needs doorward.Action
 		fill  func(context.Context, string, *Tenant) error
-	}{{doorward.UserRead, o.fillPeople}, {doorward.UserManage, o.fillFactors}, {doorward.UserInvite, o.fillInvitations}, {doorward.AuditRead, o.fillRefusals}, {doorward.AuditRead, o.fillSignIns(days)}, {doorward.AuditRead, o.fillChanges}} {
+	}{{doorward.UserRead, o.fillPeople}, {doorward.UserManage, o.fillFactors}, {doorward.UserInvite, o.fillInvitations}, {doorward.AuditRead, o.fillRefusals}, {doorward.AuditRead, o.fillSignIns(days)}, {doorward.AuditRead, o.fillChanges}, {doorward.APIKeyManage, o.fillKeys}, {doorward.WebhookManage, o.fillWebhooks}} {
 		if !decide.May(&by.Principal, &decide.Question{Action: part.needs, On: by.Tenant(), Request: by.RequestAt(o.db.Now())}).Allowed {
 			continue
 		}
@@ -166,21 +172,26 @@ func (o *Overviews) fillSignIns(days int) func(context.Context, string, *Tenant)
 		}
 		refused, err := o.db.Read().CountRefusedByDay(ctx, tenantID, first)
 		for n := range days {
-			at := first.Add(time.Duration(n) * day)
-			t.SignIns = append(t.SignIns, Day{at, timesOn(opened, at), timesOn(refused, at)})
+			t.SignIns = append(t.SignIns, dayOf(first.Add(time.Duration(n)*day), opened, refused))
 		}
 		return err
 	}
 }
 
-// timesOn returns the count of the day that begins at the instant.
-func timesOn(counts []store.DayCount, at time.Time) int {
-	for _, c := range counts {
+// dayOf picks the counts of the day that begins at the instant.
+func dayOf(at time.Time, opened []store.DayCount, refused []store.RefusedCount) Day {
+	d := Day{Day: at, Refused: map[doorward.Action]int{}}
+	for _, c := range opened {
 		if c.Day == doorward.DayOf(at) {
-			return int(c.Times)
+			d.SignIns = int(c.Times)
 		}
 	}
-	return 0
+	for _, c := range refused {
+		if c.Day == doorward.DayOf(at) {
+			d.Refused[c.Action] = int(c.Times)
+		}
+	}
+	return d
 }
 
 func (o *Overviews) fillRefusals(ctx context.Context, tenantID string, t *Tenant) error {
@@ -199,6 +210,16 @@ func (o *Overviews) fillRefusals(ctx context.Context, tenantID string, t *Tenant
 func (o *Overviews) fillChanges(ctx context.Context, tenantID string, t *Tenant) error {
 	n, err := o.db.Read().CountedEvents(ctx, tenantID, o.db.Now())
 	t.Changes = int(n)
+	return err
+}
+
+func (o *Overviews) fillKeys(ctx context.Context, tenantID string, t *Tenant) (err error) {
+	t.APIKeys, err = o.db.Read().CountLiveAPIKeys(ctx, tenantID, o.db.Now())
+	return err
+}
+
+func (o *Overviews) fillWebhooks(ctx context.Context, tenantID string, t *Tenant) (err error) {
+	t.Webhooks, err = o.db.Read().CountWebhooks(ctx, tenantID)
 	return err
 }
 

@@ -395,7 +395,7 @@ func (h *console) nameOf(ctx context.Context, c *ui.Call, on doorward.Object) (i
 		return identity{d.ID, d.Name, "", domainsPath + "/" + d.ID}, err
 	}
 	w, err := h.app.Webhooks.Get(ctx, c.Caller, on.ID)
-	return identity{w.ID, endpoint{w}.Host(), w.URL, webhooksPath + "/" + w.ID}, err
+	return identity{w.ID, endpoint{Webhook: w}.Host(), w.URL, webhooksPath + "/" + w.ID}, err
 }
 
 // identityOf returns a person as the trail shows people: by name, with the address as the detail.

@@ -35,6 +35,7 @@ type connectionPage struct {
 	Mappings   []doorward.GroupMapping
 	Identities []linked
 	Attempts   []tried
+	SignIns    chart // by day
 	Activity   activity
 	Domains    []string
 	State      ui.DirectoryState
@@ -250,6 +251,11 @@ type tried struct {
 }
 
 func (h *console) fillProtocol(ctx context.Context, c *ui.Call, body *connectionPage) error {
+	counts, err := h.app.Connections.Usage(ctx, c.Caller, body.Connection.ID, c.Now().Add(-doorward.UsageKept))
+	if err != nil {
+		return err
+	}
+	body.SignIns = chartOf("days-title", connectionSeries(), counts, c.Now(), oneDay, usageDays)
 	pages, window, err := readWindow(ctx, c, protocolFilters, sorting{})
 	if err != nil {
 		return err
@@ -275,6 +281,14 @@ func (h *console) fillProtocol(ctx context.Context, c *ui.Call, body *connection
 	err = pages.setLinks(ctx, c, len(found.Items), found.Prev, found.Next)
 	body.pager = pages
 	return err
+}
+
+// connectionSeries are the outcomes of sign-ins by a connection.
+func connectionSeries() []series {
+	return []series{
+		{Outcome: doorward.UsageSignedIn, Key: "chart.signed_in", Tone: "plain"}, {Outcome: doorward.UsageRefused, Key: "chart.refused", Tone: "refused"},
+		{Outcome: doorward.UsageUnavailable, Key: "chart.unavailable", Tone: "silent"},
+	}
 }
 
 // testParameter is the query parameter with the id of the test whose result is shown.

@@ -101,8 +101,8 @@ const maxBars = 100
 // The height of a bar for 0 ms, and the time in milliseconds of a bar of the full height.
 const minBarHeight, maxBarMs = 6, 15_000
 
-// chartOf returns the chart of the last maxBars attempts of the deliveries.
-func chartOf(all []doorward.WebhookDelivery) (c attemptChart) {
+// attemptChartOf returns the chart of the last maxBars attempts of the deliveries.
+func attemptChartOf(all []doorward.WebhookDelivery) (c attemptChart) {
 	for _, d := range deliveriesOf(all) {
 		for _, a := range d.Tries {
 			c.Bars = append(c.Bars, attemptBar{attempt: a, Delivery: d})
@@ -162,7 +162,7 @@ func (h *console) deliveryPage(ctx context.Context, c *ui.Call) (ui.View, error)
 	if err != nil {
 		return ui.View{}, err
 	}
-	body := deliveryPage{pageData: s, Hook: endpoint{m.Webhook}, Delivery: deliveryOf(m.Delivery), Body: string(m.Body), Readable: readable(m.Body)}
+	body := deliveryPage{pageData: s, Hook: endpoint{Webhook: m.Webhook}, Delivery: deliveryOf(m.Delivery), Body: string(m.Body), Readable: readable(m.Body)}
 	for i := range body.Delivery.Tries {
 		a := &body.Delivery.Tries[i]
 		a.Headers = headersOf(m, *a)

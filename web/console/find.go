@@ -183,14 +183,13 @@ func (h *console) findKeys(ctx context.Context, c *ui.Call, q string) (foundGrou
 
 func (h *console) findWebhooks(ctx context.Context, c *ui.Call, q string) (foundGroup, error) {
 	g := foundGroup{Name: "webhooks"}
-	page, err := h.app.Webhooks.List(ctx, c.Caller, doorward.Window{Limit: doorward.WebhooksMax})
-	for _, w := range page.Items {
-		one := endpoint{w}
+	all, err := h.endpoints(ctx, c)
+	for _, w := range all {
 		if !hasWords(q, w.URL) {
 			continue
 		}
-		item := found{Path: webhooksPath + "/" + w.ID, Name: one.Host(), Detail: w.URL}
-		if state := one.State(); state != "active" {
+		item := found{Path: webhooksPath + "/" + w.ID, Name: w.Host(), Detail: w.URL}
+		if state := w.State(); state != "active" {
 			item.State = "status." + state
 		}
 		g.add(item, webhooksPath)

@@ -148,6 +148,7 @@ type keyPage struct {
 	Graces  []int
 	Actions []permissionGroup // that a key can have
 	Try     *trial            // nil: nothing was tried
+	Uses    chart             // requests by day
 	RoleID  string            // of the role's page; empty if the caller may not see it
 	// Suggested are the members that it can belong to, for the tab with the form.
 	Suggested suggestions
@@ -175,12 +176,25 @@ func (h *console) keyPage(ctx context.Context, c *ui.Call) (ui.View, error) {
 		body.Activity, err = h.activity(ctx, c, "keys", k.ID)
 	}
 	if body.Tabs.Is("about") {
-		body.RoleID, err = h.roleIDOf(ctx, c, k.Role)
+		if body.RoleID, err = h.roleIDOf(ctx, c, k.Role); err != nil {
+			return ui.View{}, err
+		}
+		body.Uses, err = h.usesOf(ctx, c, k)
 	}
 	if body.Tabs.Is("settings") {
 		body.Suggested, err = h.suggestMembers(ctx, c, c.Value("owner"))
 	}
 	return ui.View{Page: "key", Title: "keys.title", Note: note, Body: body, Wide: true}, err
+}
+
+// usesOf returns the chart of the key's requests.
+func (h *console) usesOf(ctx context.Context, c *ui.Call, k apiKey) (chart, error) {
+	counts, err := h.app.APIKeys.Usage(ctx, c.Caller, k.ID, c.Now().Add(-doorward.UsageKept))
+	return chartOf("uses-title", useSeries(), counts, c.Now(), oneDay, usageDays), err
+}
+
+func useSeries() []series {
+	return []series{{Outcome: doorward.UsageUsed, Key: "chart.used", Tone: "plain"}}
 }
 
 // roleIDOf returns the id of the role. It is empty if the caller may not see pages of roles, or there is no

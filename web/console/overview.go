@@ -2,6 +2,7 @@ package console
 
 import (
 	"context"
+	"net/url"
 	"slices"
 	"time"
 
@@ -14,13 +15,17 @@ import (
 // overviewPage is the content of the overview.
 type overviewPage struct {
 	pageData
-	Figures overview.Tenant
-	Chart   Chart
-	Refused int // refusals of all kinds
-	Days    int // that the chart of sign-ins shows
-	Steps   []step
-	Recent  eventTable
-	SignOn  []signOnWarning
+	Figures   overview.Tenant
+	Chart     chart // of sign-ins by day
+	Refused   int   // refusals of all kinds
+	Days      int   // that the chart of sign-ins shows
+	Watches   bool  // the caller may see something that could need attention
+	Attention []attention
+	Roles     []meter
+	Factors   []meter
+	Quotas    []meter
+	Steps     []step
+	Recent    eventTable
 }
 
 // daysToChoose are the ranges of the chart; the second is the default.
@@ -29,8 +34,8 @@ var daysToChoose = []int{7, 30, 90}
 // DaysToChoose is daysToChoose, for templates.
 func (overviewPage) DaysToChoose() []int { return daysToChoose }
 
-// Width is the width of the chart's view box.
-func (p overviewPage) Width() int { return p.Days * dayWidth }
+// SignIns is the chart's series of sign-ins.
+func (p overviewPage) SignIns() series { return p.Chart.Series[0] }
 
 // step is one of the first steps in a new tenant.
 type step struct {
@@ -74,11 +79,6 @@ func firstSteps(c *ui.Call, t doorward.Tenant, figures overview.Tenant, me doorw
 // Since is the instant from which refusals are counted, 24 hours ago, for a link to the trail.
 func (p overviewPage) Since() string { return p.Figures.Since.Format(fieldTime) }
 
-// Today is today in UTC, for a link to the trail. Since is 24 hours ago.
-func (p overviewPage) Today() string {
-	return p.Figures.Since.Add(24 * time.Hour).Format(time.DateOnly)
-}
-
 // Tried returns the key of the message about a refused action; empty for none.
 func (overviewPage) Tried(a doorward.Action) string { return messageKeyOf(a, doorward.Refused) }
 
@@ -95,7 +95,8 @@ func (h *console) overview(ctx context.Context, c *ui.Call) (ui.View, error) {
 	if err != nil {
 		return ui.View{}, err
 	}
-	body := overviewPage{pageData: s, Figures: t, Chart: chart(t.SignIns), Days: days}
+	base := c.Site().BasePath()
+	body := overviewPage{pageData: s, Figures: t, Days: days, Chart: signInChart(base, t.SignIns), Roles: roleMeters(base, t.Roles), Factors: factorMeters(base, t.Factors), Quotas: quotaMeters(c, s.Tenant, t)}
 	for _, r := range t.Refusals {
 		body.Refused += r.Times
 	}
@@ -104,45 +105,102 @@ func (h *console) overview(ctx context.Context, c *ui.Call) (ui.View, error) {
 		return ui.View{}, err
 	}
 	body.Steps = firstSteps(c, s.Tenant, t, me)
-	if body.SignOn, err = h.signOnWarnings(ctx, c); err != nil {
+	if body.Attention, body.Watches, err = h.attention(ctx, c, s.Tenant, t); err != nil {
 		return ui.View{}, err
 	}
 	body.Recent, err = h.recent(ctx, c, maxRecent, audit.Filter{})
 	return autoRefresh(c, ui.View{Page: "overview", Body: body, Wide: true}), err
 }
 
-// Chart has the bars of sign-ins by day, in units of its view box.
-type Chart struct {
-	Bars  []Bar
-	Max   int // sign-ins of the busiest day
-	Total int
-}
-
-// Bar is one day.
-type Bar struct {
-	overview.Day
-	X, Y, Height int
-	Today        bool
-}
-
-// The height of the view box, and the width of a day in it.
-const chartHeight, dayWidth = 100, 10
-
-// From is the first day, for a link to the trail.
-func (c Chart) From() string { return c.Bars[0].Day.Day.Format(time.DateOnly) }
-
-func chart(days []overview.Day) Chart {
-	var c Chart
-	for _, d := range days {
-		c.Max, c.Total = max(c.Max, d.SignIns), c.Total+d.SignIns
+// trailLink returns a link to the trail with the filters, which are names and values in turn.
+func trailLink(base string, filters ...string) string {
+	q := url.Values{}
+	for i := 0; i+1 < len(filters); i += 2 {
+		q.Set(filters[i], filters[i+1])
 	}
+	return base + auditPath + "?" + q.Encode()
+}
+
+// signInSeries are sign-ins and the actions by which they are refused, with their colours.
+var signInSeries = []struct {
+	action  doorward.Action
+	outcome doorward.Outcome
+	tone    string
+}{
+	{doorward.SessionOpen, doorward.Done, "plain"}, {doorward.SessionRefuse, doorward.Refused, "refused"},
+	{doorward.MFARefuse, doorward.Refused, "silent"}, {doorward.SSORefuse, doorward.Refused, "hollow"},
+}
+
+// signInChart returns the chart of the days. Each part leads to the same events in the trail.
+func signInChart(base string, days []overview.Day) chart {
+	c := chart{ID: "chart-title"}
 	for n, d := range days {
-		b := Bar{Day: d, X: n * dayWidth, Today: n == len(days)-1}
-		if d.SignIns > 0 { // high enough to be seen
-			b.Height = max(2, d.SignIns*chartHeight/c.Max)
-		}
-		b.Y = chartHeight - b.Height
-		c.Bars = append(c.Bars, b)
+		c.Bars = append(c.Bars, bar{From: d.Day, ByDay: true, IsNow: n == len(days)-1})
 	}
+	for _, s := range signInSeries {
+		link := func(period ...string) string {
+			return trailLink(base, append([]string{"action", string(s.action), "outcome", string(s.outcome)}, period...)...)
+		}
+		one := series{Key: "chart." + string(s.action), Tone: s.tone}
+		for n, d := range days {
+			day, times := d.Day.Format(time.DateOnly), d.Refused[s.action]
+			if s.action == doorward.SessionOpen {
+				times = d.SignIns
+			}
+			if n == 0 {
+				one.Link = link("from", day)
+			}
+			c.Bars[n].Parts = append(c.Bars[n].Parts, part{Key: one.Key, Tone: s.tone, Times: times, Link: link("from", day, "to", day)})
+		}
+		c.Series = append(c.Series, one)
+	}
+	c.finish()
 	return c
+}
+
+// roleMeters are the sizes of the roles, the largest of which fills its bar.
+func roleMeters(base string, roles []overview.Role) (all []meter) {
+	most := 0
+	for _, r := range roles {
+		most = max(most, r.People)
+	}
+	for _, r := range roles {
+		all = append(all, meter{Name: string(r.Role), IsRole: true, Link: base + peoplePath + "?role=" + url.QueryEscape(string(r.Role)), Times: r.People, Of: most})
+	}
+	return all
+}
+
+// factorMeters are the shares of those with a second factor. Each leads to the others.
+func factorMeters(base string, roles []overview.Factors) (all []meter) {
+	for _, r := range roles {
+		one := meter{Name: string(r.Role), IsRole: true, Times: r.With, Of: r.People, ShowsOf: true}
+		if r.With < r.People {
+			one.Link = base + peoplePath + "?factor=none&role=" + url.QueryEscape(string(r.Role)) + "&status=active"
+		}
+		all = append(all, one)
+	}
+	return all
+}
+
+// quotaMeters are the quotas of the tenant of which the caller may see what is used.
+func quotaMeters(c *ui.Call, t doorward.Tenant, figures overview.Tenant) (all []meter) {
+	base := c.Site().BasePath()
+	for _, q := range []struct {
+		name  doorward.Quota
+		needs doorward.Action
+		link  string
+		used  int
+	}{
+		{doorward.QuotaPeople, doorward.UserRead, base + peoplePath, figures.People},
+		{doorward.QuotaAPIKeys, doorward.APIKeyManage, base + "/console/keys", figures.APIKeys},
+		{doorward.QuotaWebhooks, doorward.WebhookManage, base + webhooksPath, figures.Webhooks},
+		{doorward.QuotaEventsPerDay, doorward.AuditRead, trailLink(base, "from", c.Now().UTC().Format(time.DateOnly)), figures.Changes},
+	} {
+		if most := *t.Quotas.At(q.name); most != nil && c.Can(q.needs) {
+			one := meter{Name: "quota." + string(q.name), Link: q.link, Times: q.used, Of: int(*most), ShowsOf: true}
+			one.IsHigh = one.Times*10 >= one.Of*9
+			all = append(all, one)
+		}
+	}
+	return all
 }

@@ -115,7 +115,7 @@ func openedSamples(listed ui.View) []uitest.Sample {
 	filtered.Body = body
 	period.Filter = filters(url.Values{"from": {"2026-11-18"}, "to": {"2026-11-21T12:00:00"}, "outcome": {"refused"}})
 	period.Bars, period.Days = period.Bars[26:], period.Days[1:]
-	searching := wide("overview", overviewPage{pageData: basePage, Figures: sampledOverview().Figures, Days: 30})
+	searching := wide("overview", calm())
 	searching.Connects = true
 	return []uitest.Sample{
 		{Name: "people-chosen", View: listed, Frame: owner, Opened: [][2]string{{row(1), row(1) + " checked"}, {row(2), row(2) + " checked"}}},
@@ -140,6 +140,7 @@ func webhookSamples() []uitest.Sample {
 		{Name: "webhook-activity", View: sampledHookPage(2, "activity"), Frame: owner},
 		{Name: "webhook-settings", View: sampledHookPage(1, "settings"), Frame: owner},
 		{Name: "webhook-failing", View: sampledHookPage(1, "deliveries"), Frame: owner},
+		{Name: "webhook-unreliable", View: sampledHookPage(3, "deliveries"), Frame: owner},
 		{Name: "webhook-disabled", View: sampledHookPage(2, "deliveries"), Frame: owner},
 		{Name: "webhook-keylost", View: withLostKey(sampledHookPage(2, "signing")), Frame: owner},
 		{Name: "webhooknew", View: wide("webhooknew", newWebhook{pageData: basePage, Events: eventChoicesOf([]string{"user.*", "invitation.accept"})}), Frame: owner},
@@ -204,11 +205,11 @@ func samples() []uitest.Sample {
 	listed := wide("people", people{basePage, middlePage(peopleSorting), highestFirst(nil), sampledMembers(), "/api/v2/users?format=spreadsheet", sampledChoice(highestFirst(nil))})
 	return slices.Concat(concernedSamples(listed), openedSamples(listed), webhookSamples(), policySamples(), []uitest.Sample{
 		{Name: "overview", View: wide("overview", sampledOverview()), Frame: owner},
-		{Name: "overview-viewer", View: wide("overview", overviewPage{pageData: basePage, Figures: overview.Tenant{People: 5213, Roles: sampledOverview().Figures.Roles}}), Frame: viewer},
+		{Name: "overview-viewer", View: wide("overview", overviewPage{pageData: basePage, Figures: overview.Tenant{People: 5213}, Roles: sampledOverview().Roles}), Frame: viewer},
 		{Name: "people", View: listed, Frame: owner},
-		{Name: "overview-first", View: wide("overview", overviewPage{pageData: basePage, Figures: overview.Tenant{People: 1, Roles: sampledOverview().Figures.Roles}, Days: 30}), Frame: owner},
-		{Name: "overview-switcher", View: wide("overview", overviewPage{pageData: pageData{Tenant: acme, Others: members[3:]}, Figures: sampledOverview().Figures, Days: 30}), Frame: owner},
-		{Name: "overview-brand", View: wide("overview", overviewPage{pageData: branded, Figures: sampledOverview().Figures, Days: 30}), Frame: owner},
+		{Name: "overview-first", View: wide("overview", overviewPage{pageData: basePage, Figures: overview.Tenant{People: 1}, Roles: roleMeters("", []overview.Role{{Role: doorward.RoleOwner, People: 1}, {Role: doorward.RoleUser}}), Days: 30, Watches: true, Chart: signInChart("", sampledOverview().Figures.SignIns[:1])}), Frame: owner},
+		{Name: "overview-switcher", View: wide("overview", withData(calm(), pageData{Tenant: acme, Others: members[3:]})), Frame: owner},
+		{Name: "overview-brand", View: wide("overview", withData(sampledOverview(), branded)), Frame: owner},
 		{Name: "people-none", View: wide("people", people{pageData: basePage, pager: pager{Filter: filters(url.Values{"q": {"nobody"}}), sorting: peopleSorting}, Roles: highestFirst(nil)}), Frame: owner},
 		{Name: "person", View: wide("person", sampledPerson("profile")), Frame: owner},
 		{Name: "person-sessions", View: wide("person", sampledPerson("sessions")), Frame: owner},
@@ -310,9 +311,64 @@ func sampledOverview() overviewPage {
 		figures.Roles = append(figures.Roles, overview.Role{Role: role, People: []int{4, 38, 3950, 1221}[n]})
 	}
 	for n := range 30 {
-		figures.SignIns = append(figures.SignIns, overview.Day{Day: noon.AddDate(0, 0, n-29).Truncate(24 * time.Hour), SignIns: n * n % 47})
+		refused := map[doorward.Action]int{doorward.SessionRefuse: n % 5, doorward.MFARefuse: n % 4 / 3, doorward.SSORefuse: n % 11 / 10}
+		figures.SignIns = append(figures.SignIns, overview.Day{Day: noon.AddDate(0, 0, n-29).Truncate(24 * time.Hour), SignIns: n * n % 47, Refused: refused})
 	}
-	return overviewPage{pageData: basePage, Figures: figures, Chart: chart(figures.SignIns), Refused: 43, Days: 30, Recent: sampledRecent(1), Steps: []step{{"factor", "/account/security", true}, {"invite", "/console/invitations/new", false}}}
+	for n, role := range highestFirst(nil) {
+		figures.Factors = append(figures.Factors, overview.Factors{Role: role, People: figures.Roles[n].People, With: []int{4, 36, 1580, 0}[n]})
+	}
+	return overviewPage{
+		pageData: basePage, Figures: figures, Chart: signInChart("", figures.SignIns), Refused: 43, Days: 30, Recent: sampledRecent(1), Steps: []step{{"factor", "/account/security", true}, {"invite", "/console/invitations/new", false}},
+		Watches: true, Attention: sampledAttention(), Roles: roleMeters("", figures.Roles), Factors: factorMeters("", figures.Factors),
+		Quotas: []meter{{Name: "quota.people", Link: "/console/people", Times: 5213, Of: 6000, ShowsOf: true}, {Name: "quota.apiKeys", Link: "/console/keys", Times: 10, Of: 10, ShowsOf: true, IsHigh: true}, {Name: "quota.webhooks", Times: 0, Of: 5, ShowsOf: true}, {Name: "quota.eventsPerDay", Times: 41, Of: 2000, ShowsOf: true}},
+	}
+}
+
+// sampledAttention has a row of each kind.
+func sampledAttention() []attention {
+	tried := attemptOf(doorward.DeliveryAttempt{At: noon.Add(-time.Minute), Status: 503, Ms: 312})
+	late := attemptOf(doorward.DeliveryAttempt{At: noon.Add(-time.Hour), Error: webhook.Late, Ms: 15_000})
+	return []attention{
+		{Kind: "provisional", IsGrave: true, At: noon.Add(time.Minute), Path: ssoPolicyPath},
+		{Kind: "policy", IsGrave: true, At: noon.Add(time.Minute), Path: policyPath},
+		{Kind: "webhook.failing", IsGrave: true, Name: "hooks.example.com", At: noon.Add(-2 * time.Hour), Last: &tried, Path: webhooksPath + "/whk_2"},
+		{Kind: "webhook.disabled", IsGrave: true, Name: "old.example.com", Cause: "hooks.because.failing", Path: webhooksPath + "/whk_3"},
+		{Kind: "mails", IsGrave: true, Count: 1, Cause: "attention.mails.refused", Path: invitationsPath},
+		{Kind: "lapsed", IsGrave: true, Name: "acme.test", Path: domainsPath},
+		{Kind: "webhook.unreliable", Name: "a-very-long-name-of-a-host-of-our-own.hooks.example.com", Count: 41, Of: 96, Last: &late, Path: webhooksPath + "/whk_1"},
+		{Kind: "key", Name: "nightly export of the warehouse", At: noon.AddDate(0, 0, 3), Path: "/console/keys/key_1"},
+		{Kind: "more", Count: 12, Path: "/console/keys"},
+		{Kind: "secret", Name: "Acme Entra", At: noon.AddDate(0, 0, 9), Path: connectionPath},
+		{Kind: "scim", Name: "Acme Okta", At: noon.AddDate(0, 0, 9), Path: connectionPath},
+		{Kind: "missing", Name: "acme.example", At: noon.AddDate(0, 0, 2), Path: domainsPath},
+		{Kind: "run", Name: "Acme Okta", Count: 62, At: noon.Add(-time.Hour), Path: connectionPath},
+		{Kind: "unavailable", Name: "Acme Okta", Count: 3, Path: connectionPath},
+		{Kind: "refused", Name: "Acme Okta", Count: 7, Path: connectionPath},
+		{Kind: "factors.soon", Role: doorward.RoleAdmin, Count: 2, At: noon.AddDate(0, 0, 6), Path: peoplePath},
+		{Kind: "factors.due", Role: doorward.RoleUser, Count: 2370, At: noon.AddDate(0, 0, -6), Path: peoplePath},
+	}
+}
+
+// sampledUsage has counts of the last days and hours for each of the outcomes.
+func sampledUsage(width time.Duration, outcomes ...doorward.UsageOutcome) (all []doorward.UsageCount) {
+	for n := range 30 {
+		for i, o := range outcomes {
+			all = append(all, doorward.UsageCount{At: noon.Truncate(width).Add(-time.Duration(n) * width), Outcome: o, Times: int64((n*n%19 + 3) * 41 / (1 + 12*i) * (n % (i + 2)))})
+		}
+	}
+	return all
+}
+
+func withData(p overviewPage, data pageData) overviewPage {
+	p.pageData = data
+	return p
+}
+
+// calm is an overview on which nothing needs attention, and with few figures.
+func calm() overviewPage {
+	p := sampledOverview()
+	p.Attention, p.Steps, p.Quotas, p.Factors = nil, nil, nil, nil
+	return p
 }
 
 // withUnusable is the page of somebody who can't use one of two factors any more.
@@ -417,10 +473,7 @@ func sampledTrail() eventTable {
 	}
 	for n := range 30 {
 		day := noon.AddDate(0, 0, n-29).Truncate(24 * time.Hour)
-		one := timeBar{Bar: audit.Bar{From: day, To: day.AddDate(0, 0, 1), Count: n * n % 47}, Link: "?from=", ByDay: true, IsNow: n == 29}
-		one.Height = one.Count * 2
-		one.Y = chartHeight - one.Height
-		t.Bars = append(t.Bars, one)
+		t.Bars = append(t.Bars, newTimeBar(audit.Bar{From: day, To: day.AddDate(0, 0, 1), Count: n * n % 47}, t.Highest, "?from=", noon))
 	}
 	return t
 }
@@ -470,7 +523,9 @@ func sampledKeyPage(n int, tab string) ui.View {
 		pageData: basePage, keyLimits: keyLimits{365, 10_000}, Key: k, permissionForm: keyPermissions(nil, k.Role, k.Has), Graces: graces,
 		Actions: permissionsForKeys(doorward.BuiltIn()), RoleID: "rol_" + strings.ToLower(string(k.Role)), Suggested: suggestions{"/api/v2/users", members},
 	}
-	body.Activity = sampledActivity("keys", k.ID)
+	if body.Activity = sampledActivity("keys", k.ID); n != 3 {
+		body.Uses = chartOf("uses-title", useSeries(), sampledUsage(oneDay, doorward.UsageUsed), noon, oneDay, usageDays)
+	}
 	if body.Tabs = onTab(tab, "about", "activity"); n < 2 {
 		body.Tabs = onTab(tab, "about", "rotation", "activity", "settings")
 		body.Try = &trial{"user.read", "192.0.2.7", []string{"keys.try.permission", "keys.try.status"}[n]}
@@ -601,18 +656,41 @@ func sampledPolicyVersion(page string) ui.View {
 
 func sampledHooks() (all []endpoint) {
 	since, earlier := noon.Add(-5*time.Hour), noon.Add(-40*time.Second)
-	for n, to := range []string{"https://hooks.example.com/doorward", "https://crm.with-quite-a-long-name.internal.example.org/v1/events/incoming?source=doorward", "https://old.example.net/"} {
+	for n, to := range []string{"https://hooks.example.com/doorward", "https://crm.with-quite-a-long-name.internal.example.org/v1/events/incoming?source=doorward", "https://old.example.net/", "https://often.example.net/hook"} {
 		w := doorward.Webhook{
-			ID: fmt.Sprint("whk_", n), TenantID: acme.ID, URL: to, About: []string{"Sync of the CRM", "", "Alerts"}[n], Enabled: n < 2, CreatedAt: noon.AddDate(0, -2, -n),
+			ID: fmt.Sprint("whk_", n), TenantID: acme.ID, URL: to, About: []string{"Sync of the CRM", "", "Alerts", ""}[n], Enabled: n != 2, CreatedAt: noon.AddDate(0, -2, -n),
 			Events: []string{"user.*", "invitation.accept", "session.refuse"}, PublicKey: "whpk_" + strings.Repeat("q83vEjRW", 5) + "q80=", LastSuccessAt: &earlier, PreviousEndsAt: &noon,
 		}
-		if n > 0 {
+		if n == 1 || n == 2 {
 			w.FailingSince, w.LastSuccessAt, w.Include = &since, &since, []string{doorward.WebhookIncludesEmail}
 		}
 		if n == 2 {
 			w.DisabledReason, w.LastSuccessAt = doorward.DisabledGone, nil
 		}
-		all = append(all, endpoint{w})
+		all = append(all, endpoint{w, stripOf(deliverySeries(), sampledHours(n), noon)})
+	}
+	return all
+}
+
+// sampledHours are the last hours of the webhook of the number: most attempts succeed, none for some hours, none at all, or a
+// half.
+func sampledHours(n int) []doorward.UsageCount {
+	all := sampledUsage(time.Hour, doorward.UsageDelivered, doorward.UsageRefused, doorward.UsageSilent)
+	switch n {
+	case 1:
+		for i := range all[:15] {
+			if all[i].Outcome == doorward.UsageDelivered {
+				all[i].Times = 0
+			}
+		}
+	case 2:
+		return nil
+	case 3:
+		for i := range all {
+			if all[i].Outcome == doorward.UsageDelivered {
+				all[i].Times /= 9
+			}
+		}
 	}
 	return all
 }
@@ -650,9 +728,10 @@ func sampledHookPage(n int, tab string) ui.View {
 	hook, list := sampledHooks()[n], pager{Filter: filters(url.Values{}), Next: "?cursor=next", From: 1, To: deliveriesPerPage, Total: 1110}
 	body := webhookPage{pageData: basePage, pager: list, Tabs: onTab(tab, "deliveries", "replay", "signing", "activity", "settings"), Hook: hook, States: doorward.DeliveryStates, Graces: graces, Events: eventChoicesOf(hook.Events), Email: hook.WithEmail(), Replays: []doorward.Action{doorward.UserRole}}
 	body.Activity = activity{eventTable{Trail: auditPath, Label: "recent-title"}, "hooks", hook.ID}
-	if n < 2 {
+	if n != 2 {
+		body.Days = chartOf("days-title", deliverySeries(), sampledUsage(oneDay, doorward.UsageDelivered, doorward.UsageRefused, doorward.UsageSilent), noon, oneDay, usageDays)
 		sent := sampledDeliveries(n == 1)
-		body.Bars, body.Deliveries = chartOf(sent), deliveriesOf(sent[:deliveriesPerPage])
+		body.Bars, body.Deliveries = attemptChartOf(sent), deliveriesOf(sent[:deliveriesPerPage])
 	}
 	if n == 1 {
 		tested := attemptOf(doorward.DeliveryAttempt{At: noon, Status: 500, Ms: 87, Answer: "upstream <connect> error"})

@@ -36,11 +36,7 @@ func signOnSamples() []uitest.Sample {
 	unproved := refusedWith(nil)
 	unproved.Fault = "The record was not found."
 	people := []connection.Person{{UserID: "usr_ann", Email: members[0].Email, Sessions: 2}, {UserID: "usr_ben", Email: members[1].Email}}
-	warned := overviewPage{pageData: basePage, Figures: sampledOverview().Figures, Days: 30, SignOn: []signOnWarning{
-		{"provisional", "", noon, ssoPolicyPath}, {"secret", "Acme Entra", noon, connectionPath}, {"missing", "acme.example", noon, domainsPath}, {Kind: "lapsed", Name: "acme.test", Path: domainsPath},
-	}}
 	return []uitest.Sample{
-		{Name: "overview-signon", View: wide("overview", warned), Frame: owner},
 		{Name: "connections", View: ui.View{Page: "connections", Title: "sso.title", Wide: true, Body: list}, Frame: owner},
 		{Name: "connections-none", View: ui.View{Page: "connections", Title: "sso.title", Wide: true, Body: connectionList{pageData: basePage, Tabs: sampledTabs("connections")}}, Frame: owner},
 		{Name: "connectionnew", View: ui.View{Page: "connectionnew", Title: "sso.new", Wide: true, Body: newConnection{basePage, "okta", "oidc"}}, Frame: owner},
@@ -144,6 +140,7 @@ func sampledConnection(n int, tab string) ui.View {
 	}
 	if body.Tabs = onTab(tab, names...); n == 1 {
 		body.Attempts, body.Identities = sampledAttempts(), sampledIdentities()
+		body.SignIns = chartOf("days-title", connectionSeries(), sampledUsage(oneDay, doorward.UsageSignedIn, doorward.UsageRefused, doorward.UsageUnavailable), noon, oneDay, usageDays)
 	}
 	body.Directory = ui.DirectoryGuide{Product: p.Product, URL: scimURL}
 	body.State = ui.NewDirectoryState(p.Connection, p.SCIM, sampledDirectoryFaults()[0], "")

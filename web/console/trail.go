@@ -136,15 +136,23 @@ type shownIdentity struct {
 
 // timeBar is a bar of the histogram above the table: a link to the events of its time.
 type timeBar struct {
-	audit.Bar
-	Y, Height int // of chartHeight
-	Link      string
-	ByDay     bool // the bar is a day or longer
-	IsNow     bool // its time hasn't ended
+	events audit.Bar
+	bar
+}
+
+// newTimeBar returns the bar of the events, which leads to the link. The highest of all bars has so many.
+func newTimeBar(b audit.Bar, highest int, link string, now time.Time) timeBar {
+	one := timeBar{b, bar{From: b.From, ByDay: b.To.Sub(b.From) >= oneDay, IsNow: !now.Before(b.From) && now.Before(b.To)}}
+	one.Parts = []part{{Key: "audit.events", Tone: "plain", Times: b.Count, Link: link}}
+	one.stack(max(highest, 1))
+	return one
 }
 
 // Width is the time that the bar covers.
-func (b timeBar) Width() time.Duration { return b.To.Sub(b.From) }
+func (b timeBar) Width() time.Duration { return b.events.To.Sub(b.From) }
+
+// To is the end of its time.
+func (b timeBar) To() time.Time { return b.events.To }
 
 // IsDay reports whether the bar covers a day.
 func (b timeBar) IsDay() bool { return b.Width() == 24*time.Hour }
@@ -162,11 +170,6 @@ func (h *console) setBars(ctx context.Context, t *eventTable, by doorward.Caller
 	t.IsCapped, t.Highest = found.IsCapped, found.Highest()
 	for _, b := range found.Bars {
 		t.Total += b.Count
-		one := timeBar{Bar: b, Y: chartHeight, ByDay: b.To.Sub(b.From) >= 24*time.Hour, IsNow: !now.Before(b.From) && now.Before(b.To)}
-		if b.Count > 0 {
-			one.Height = max(4, b.Count*chartHeight/t.Highest)
-			one.Y = chartHeight - one.Height
-		}
 		layout, last := fieldTime, b.To.Add(-time.Second) // "to" covers its second or its day
 		if isMidnight(b.From) && isMidnight(b.To) {
 			layout, last = time.DateOnly, b.To.AddDate(0, 0, -1)
@@ -174,8 +177,7 @@ func (h *console) setBars(ctx context.Context, t *eventTable, by doorward.Caller
 		q := t.Filter.without()
 		q.Set("from", b.From.UTC().Format(layout))
 		q.Set("to", last.UTC().Format(layout))
-		one.Link = "?" + q.Encode()
-		t.Bars = append(t.Bars, one)
+		t.Bars = append(t.Bars, newTimeBar(b, t.Highest, "?"+q.Encode(), now))
 	}
 	return nil
 }

@@ -39,17 +39,66 @@ func (h *console) webhookRoutes() []front.Route {
 }
 
 // endpoint is a webhook, for templates.
-type endpoint struct{ doorward.Webhook }
+type endpoint struct {
+	doorward.Webhook
+	Day strip // its attempts of the last 24 hours; without bars where that isn't shown
+}
 
-// State is active, failing or disabled.
+// leastFailures is how many attempts of a day fail, at least, before a webhook counts as unreliable.
+const leastFailures = 3
+
+// State is active, unreliable, failing or disabled. A webhook is unreliable if a third of its attempts of the last 24 hours
+// have failed: its events arrive, but late, or not all of them.
 func (e endpoint) State() string {
 	switch {
 	case !e.Enabled:
 		return "disabled"
 	case e.FailingSince != nil:
 		return "failing"
+	case e.FailedToday() >= leastFailures && e.FailedToday()*3 >= e.TriedToday():
+		return "unreliable"
 	}
 	return "active"
+}
+
+// TriedToday counts the attempts of the last 24 hours.
+func (e endpoint) TriedToday() (n int) {
+	for _, s := range e.Day.Series {
+		n += s.Total
+	}
+	return n
+}
+
+// FailedToday counts those of them that failed.
+func (e endpoint) FailedToday() (n int) {
+	for _, s := range e.Day.Series {
+		if s.Outcome != doorward.UsageDelivered {
+			n += s.Total
+		}
+	}
+	return n
+}
+
+// deliverySeries are the outcomes of attempts.
+func deliverySeries() (all []series) {
+	for _, o := range []doorward.UsageOutcome{doorward.UsageDelivered, doorward.UsageRefused, doorward.UsageSilent} {
+		all = append(all, series{Outcome: o, Key: "hooks.kind." + string(o), Tone: string(o)})
+	}
+	return all
+}
+
+// endpoints returns the webhooks of the tenant, the newest first, with their last 24 hours.
+func (h *console) endpoints(ctx context.Context, c *ui.Call) (all []endpoint, err error) {
+	found, err := h.app.Webhooks.List(ctx, c.Caller, doorward.Window{Limit: doorward.WebhooksMax})
+	if err != nil {
+		return nil, err
+	}
+	counts, err := h.app.Webhooks.UsageOfAll(ctx, c.Caller, c.Now().Add(-oneDay))
+	for _, w := range found.Items {
+		own := slices.DeleteFunc(slices.Clone(counts), func(u doorward.UsageCount) bool { return u.SubjectID != w.ID })
+		all = append(all, endpoint{w, stripOf(deliverySeries(), own, c.Now())})
+	}
+	return all, err
 }
 
 // Tags are shown below the URL.
@@ -100,11 +149,8 @@ func (h *console) webhooks(ctx context.Context, c *ui.Call) (ui.View, error) {
 	if err != nil {
 		return ui.View{}, err
 	}
-	found, err := h.app.Webhooks.List(ctx, c.Caller, doorward.Window{Limit: doorward.WebhooksMax})
-	body := endpoints{pageData: s, Full: len(found.Items) >= doorward.WebhooksMax}
-	for _, w := range found.Items {
-		body.Items = append(body.Items, endpoint{w})
-	}
+	all, err := h.endpoints(ctx, c)
+	body := endpoints{pageData: s, Full: len(all) >= doorward.WebhooksMax, Items: all}
 	return autoRefresh(c, ui.View{Page: "webhooks", Body: body, Wide: true}), err
 }
 
@@ -211,7 +257,7 @@ func (h *console) createWebhook(ctx context.Context, c *ui.Call) (ui.View, error
 func (h *console) showWebhookSecret(ctx context.Context, c *ui.Call, made webhook.Issued, rotated bool) (ui.View, error) {
 	s, err := h.pageData(ctx, c)
 	c.DropForm() // a switch of the language would send the form again and lose the secret
-	return ui.View{Page: "webhooksecret", Scripts: []string{"secret.js"}, Body: webhookSecret{s, endpoint{made.Webhook}, made.Secret.Reveal(), rotated}}, err
+	return ui.View{Page: "webhooksecret", Scripts: []string{"secret.js"}, Body: webhookSecret{s, endpoint{Webhook: made.Webhook}, made.Secret.Reveal(), rotated}}, err
 }
 
 // webhookPage is the page of one webhook.
@@ -222,6 +268,7 @@ type webhookPage struct {
 	Tabs       ui.Tabs
 	Hook       endpoint
 	Bars       attemptChart
+	Days       chart // of attempts
 	States     []doorward.DeliveryState
 	Deliveries []delivery
 	Tested     *attempt // the test that was just sent; nil for none
@@ -246,6 +293,9 @@ func rotation(w doorward.Webhook) string {
 	}
 	return strconv.FormatInt(w.PreviousEndsAt.UnixMicro(), 10)
 }
+
+// usageDays is how many days the charts of usage show.
+const usageDays = int(doorward.UsageKept / oneDay)
 
 // deliveriesPerPage are fewer than the rows of a list: the page has the chart above them.
 const deliveriesPerPage = 8
@@ -291,7 +341,12 @@ func (h *console) webhookPage(ctx context.Context, c *ui.Call) (ui.View, error) 
 	if err != nil {
 		return ui.View{}, err
 	}
-	body.Bars = chartOf(newest.Items)
+	body.Bars = attemptChartOf(newest.Items)
+	counts, err := h.app.Webhooks.Usage(ctx, c.Caller, hook.ID, c.Now().Add(-doorward.UsageKept))
+	if err != nil {
+		return ui.View{}, err
+	}
+	body.Days = chartOf("days-title", deliverySeries(), counts, c.Now(), oneDay, usageDays)
 	window.Limit, body.size = deliveriesPerPage, deliveriesPerPage
 	found, err := h.app.Webhooks.Deliveries(ctx, c.Caller, hook.ID, pages.Filter.Get("state"), window)
 	if err == nil {
@@ -330,7 +385,11 @@ func (h *console) webhookAt(ctx context.Context, c *ui.Call) (endpoint, error) {
 		return endpoint{}, err
 	}
 	w, err := h.app.Webhooks.Get(ctx, c.Caller, id)
-	return endpoint{w}, err
+	if err != nil {
+		return endpoint{}, err
+	}
+	counts, err := h.app.Webhooks.Usage(ctx, c.Caller, id, c.Now().Add(-oneDay))
+	return endpoint{w, stripOf(deliverySeries(), counts, c.Now())}, err
 }
 
 func (h *console) editWebhook(ctx context.Context, c *ui.Call) (ui.View, error) {

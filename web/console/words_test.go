@@ -14,7 +14,6 @@ import (
 
 	"github.com/doorward/doorward"
 	"github.com/doorward/doorward/app/directoryrun"
-	"github.com/doorward/doorward/app/overview"
 	"github.com/doorward/doorward/internal/cputime"
 	"github.com/doorward/doorward/web/ui"
 )
@@ -284,30 +283,6 @@ func TestSplitPeople(t *testing.T) {
 			t.Errorf("%q is %q, %q", line, name, email)
 		}
 	}
-}
-
-// The tallest bar fills the chart; a day with one sign-in has a visible bar, a day
-// without has none.
-func TestChart(t *testing.T) {
-	if c := chart(nil); c.Total != 0 || c.Bars != nil {
-		t.Errorf("no days are %+v", c)
-	}
-	days := testDays(0, 1, 1000, 500)
-	c := chart(days)
-	var heights []int
-	for _, b := range c.Bars {
-		heights = append(heights, b.Height)
-	}
-	if diff := cmp.Diff([]int{0, 2, 100, 50}, heights); diff != "" || c.Max != 1000 || c.Total != 1501 || !c.Bars[3].Today || c.Bars[3].X != 30 {
-		t.Errorf("%s%+v", diff, c)
-	}
-}
-
-func testDays(signIns ...int) (all []overview.Day) {
-	for _, n := range signIns {
-		all = append(all, overview.Day{SignIns: n})
-	}
-	return all
 }
 
 // Other targets are counted once each, without the entry's own. The id of an invitation that

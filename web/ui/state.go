@@ -32,7 +32,7 @@ const (
 // a copy or somebody else's, while a disabled key was turned off.
 var tones = map[string]string{
 	"status.active": "", "status.suspended": alarmTone, "status.disabled": quietTone, "status.expired": quietTone, "status.revoked": quietTone,
-	"status.frozen": alarmTone, "status.closing": alarmTone, "status.failing": warmTone,
+	"status.frozen": alarmTone, "status.closing": alarmTone, "status.failing": warmTone, "status.unreliable": warmTone,
 	"state.PENDING": warmTone, "state.ACCEPTED": "", "state.REVOKED": quietTone, "state.EXPIRED": quietTone,
 	"hooks.delivery.pending": warmTone, "hooks.delivery.delivered": "", "hooks.delivery.failed": alarmTone, "hooks.delivery.dropped": quietTone,
 	"sso.state.draft": warmTone, "sso.state.active": "", "sso.state.disabled": quietTone,

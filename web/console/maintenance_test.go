@@ -29,8 +29,8 @@ func TestOverviewShowsTheQuota(t *testing.T) {
 		t.Fatal(err)
 	}
 	b := h.browserOf(t, "VIEWER")
-	b.get("/console", http.StatusOK, "of at most 1,200")
-	b.get("/console?lang=de", http.StatusOK, "von höchstens 1.200")
+	b.get("/console", http.StatusOK, `<h2 id="quotas-title">Quotas</h2>`, `People</a> <strong>4 <span class="soft">/ 1,200</span>`)
+	b.get("/console?lang=de", http.StatusOK, `Personen</a> <strong>4 <span class="soft">/ 1.200</span>`)
 }
 
 // With a quota of events a day the overview says how much was changed today. A form that it
@@ -38,12 +38,12 @@ func TestOverviewShowsTheQuota(t *testing.T) {
 func TestPagesWithoutChangesLeft(t *testing.T) {
 	h := newFixture(t)
 	b := h.browserOf(t, "OWNER")
-	lacks(t, b.get("/console", http.StatusOK), "tile-changes")
+	lacks(t, b.get("/console", http.StatusOK), "quotas-title")
 	if _, err := h.Node.App.Tenants.SetQuotas(t.Context(), doorward.OperatorAtTerminal(), h.tenant.ID, map[doorward.Quota]int64{doorward.QuotaEventsPerDay: 0}); err != nil {
 		t.Fatal(err)
 	}
-	b.get("/console", http.StatusOK, `id="tile-changes"`, "of at most 0")
-	b.get("/console?lang=de", http.StatusOK, "Änderungen heute von höchstens 0")
+	b.get("/console", http.StatusOK, `Changes today</a> <strong>`, `<span class="soft">/ 0</span>`, `class="high"`)
+	b.get("/console?lang=de", http.StatusOK, "Änderungen heute</a>")
 	b.post("/console/people/"+h.people["USER"].ID+"/role", url.Values{"role": {"ADMIN"}}, http.StatusConflict, "Try again tomorrow")
 	b.post("/console/invitations/new", url.Values{"people": {"cid@acme.example"}, "role": {"USER"}, "expiresInDays": {"7"}, "locale": {"en"}}, http.StatusUnprocessableEntity,
 		"the operator allows no more changes today", `value="cid@acme.example"`)

@@ -303,7 +303,7 @@ func sampledKeyForm() ui.View {
 
 func sampledOverview() overviewPage {
 	figures := overview.Tenant{
-		People: 5213, Suspended: 3, Pending: 12, Failed: 1,
+		People: 5213, Suspended: 3, Pending: 12, Failed: 1, FailedBy: "550",
 		Since:    noon.AddDate(0, 0, -1),
 		Refusals: []overview.Refusal{{Action: doorward.SessionRefuse, Times: 41}, {Action: doorward.UserInvite, Times: 2}},
 	}
@@ -353,7 +353,7 @@ func sampledAttention() []attention {
 func sampledUsage(width time.Duration, outcomes ...doorward.UsageOutcome) (all []doorward.UsageCount) {
 	for n := range 30 {
 		for i, o := range outcomes {
-			all = append(all, doorward.UsageCount{At: noon.Truncate(width).Add(-time.Duration(n) * width), Outcome: o, Times: int64((n*n%19 + 3) * 41 / (1 + 12*i) * (n % (i + 2)))})
+			all = append(all, doorward.UsageCount{At: noon.Truncate(width).Add(-time.Duration(n) * width), Outcome: o, Times: int64((n*n%19 + 3) * 41 / (1 + 40*i) * ((n + i) % (4*i + 1) / (3*i + 1) + (i+2)/(2*i+2)*(n*7%13+9)/10))})
 		}
 	}
 	return all
@@ -687,8 +687,8 @@ func sampledHours(n int) []doorward.UsageCount {
 		return nil
 	case 3:
 		for i := range all {
-			if all[i].Outcome == doorward.UsageDelivered {
-				all[i].Times /= 9
+			if all[i].Outcome != doorward.UsageDelivered {
+				all[i].Times *= 60
 			}
 		}
 	}

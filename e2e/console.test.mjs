@@ -528,6 +528,8 @@ onScreens("the console", everyScreen, ({ server, create, journey }) => {
 		await operator.look("operator-filtered");
 		await operator.go("/operator/trail?actor=usr_none");
 		await operator.look("operator-trail-none");
+		const menu = operator.page.locator(".opener"); // on a phone the button is in the menu
+		if (await menu.isVisible()) await menu.click();
 		await operator.send("/operator/leave");
 		await operator.page.waitForSelector("form[action$='/operator/open']");
 		await operator.look("operator-left");

@@ -27,11 +27,11 @@ type node struct {
 func (n node) State() string {
 	switch {
 	case n.IsSilent:
-		return "operator.node.silent"
+		return "operator.state.silent"
 	case n.SeenAgo < 0:
-		return "operator.node.new"
+		return "operator.state.new"
 	}
-	return "operator.node.alive"
+	return "operator.state.alive"
 }
 
 func (h *console) operatorNodes(ctx context.Context, _ *ui.Call, o opened) (ui.View, error) {

@@ -212,7 +212,12 @@ const (
 	// The latest come first: who was made after somebody else's removal may have their name.
 	sqlSubjectsToUndo = `SELECT x.subject_id FROM (SELECT e.subject_id AS subject_id, min(e.at) AS at FROM directory_effects e
   WHERE e.run_id = $1 AND e.undone = '' AND substr(e.subject_id, 1, 4) = $2 GROUP BY e.subject_id) x ORDER BY x.at DESC, x.subject_id LIMIT $3`
-	sqlCountSubjects = `SELECT count(*) FROM (SELECT DISTINCT e.subject_id FROM directory_effects e WHERE e.run_id = $1 AND e.undone = '' AND substr(e.subject_id, 1, 4) = $2) x`
+	// People, also those who have only joined or left groups.
+	peopleToUndo = `SELECT e.subject_id AS id, e.at AS at FROM directory_effects e WHERE e.run_id = $1 AND e.undone = '' AND substr(e.subject_id, 1, 4) = 'usr_'
+  UNION ALL SELECT m.member_id, m.at FROM directory_moves m WHERE m.run_id = $1 AND m.undone = ''`
+	sqlPeopleToUndo  = `SELECT x.id FROM (SELECT y.id AS id, min(y.at) AS at FROM (` + peopleToUndo + `) y GROUP BY y.id) x ORDER BY x.at DESC, x.id LIMIT $2`
+	sqlCountPeopleIn = `SELECT count(*) FROM (SELECT DISTINCT y.id FROM (` + peopleToUndo + `) y) x`
+	sqlGroupsToUndo  = `SELECT DISTINCT m.group_id FROM directory_moves m WHERE m.run_id = $1 AND m.member_id = $2 AND m.undone = '' ORDER BY m.group_id`
 	sqlEffectsOf     = selectEffect + `WHERE e.run_id = $1 AND e.subject_id = $2 ORDER BY e.id`
 	sqlMarkEffects   = `UPDATE directory_effects SET undone = $3 WHERE run_id = $1 AND subject_id = $2 AND undone = ''`
 	sqlMembersToUndo = `SELECT DISTINCT m.group_id, m.member_id FROM directory_moves m WHERE m.run_id = $1 AND m.undone = '' ORDER BY m.group_id, m.member_id LIMIT $2`
@@ -250,9 +255,20 @@ func (r Reader) SubjectsToUndo(ctx context.Context, runID, prefix string, limit 
 	return list(ctx, r, textField, sqlSubjectsToUndo, runID, prefix, limit)
 }
 
-// CountSubjectsToUndo counts them.
-func (r Reader) CountSubjectsToUndo(ctx context.Context, runID, prefix string) (int, error) {
-	return one(ctx, r, countColumn, sqlCountSubjects, runID, prefix)
+// PeopleToUndo is SubjectsToUndo for people, with those who have only joined or left groups.
+func (r Reader) PeopleToUndo(ctx context.Context, runID string, limit int) ([]string, error) {
+	return list(ctx, r, textField, sqlPeopleToUndo, runID, limit)
+}
+
+// CountPeopleToUndo counts them all.
+func (r Reader) CountPeopleToUndo(ctx context.Context, runID string) (int, error) {
+	return one(ctx, r, countColumn, sqlCountPeopleIn, runID)
+}
+
+// GroupsToUndo returns the ids of the groups that the person has joined or left by the run, to which its undo hasn't come
+// yet.
+func (r Reader) GroupsToUndo(ctx context.Context, runID, memberID string) ([]string, error) {
+	return list(ctx, r, textField, sqlGroupsToUndo, runID, memberID)
 }
 
 // DirectoryEffectsOf returns the effects of the run on a person or a group, the oldest first.

@@ -10,7 +10,7 @@ import (
 	"github.com/doorward/doorward/store"
 )
 
-// Deed is one thing that an undo does for a person.
+// Deed is one thing that an undo does for a person, or a group.
 type Deed string
 
 // The deeds.
@@ -22,6 +22,11 @@ const (
 	GiveRole Deed = "role"      // the role from before the run
 	Invite   Deed = "invited"   // a new invitation goes out, in place of the one that it has revoked
 	Uninvite Deed = "uninvited" // the invitation that it has sent ends
+
+	// Of places and groups, to which an undo comes before people.
+
+	Move   Deed = "moved"  // places in groups come back, or end
+	Remake Deed = "remade" // a group that the run has deleted comes back
 )
 
 // plan is what the undo does for a person, and why it leaves something as it is.
@@ -273,8 +278,6 @@ func (u *undoing) roleObstacle(was *doorward.DirectoryPerson) (doorward.Undone, 
 		return doorward.UndoneRoleGone, nil
 	case member.AtMostAdmin(u.rules, was.Role) == "":
 		return doorward.UndoneRoleTooHigh, nil
-	case u.isDry: // groups aren't back yet
-		return "", nil
 	}
 	roles, err := u.tx.MappedRolesOf(u.ctx, u.con.TenantID, was.UserID)
 	if err != nil {

@@ -356,8 +356,7 @@ func (h *console) fillUndo(ctx context.Context, c *ui.Call, q *undoQuestion) err
 	if err != nil {
 		return err
 	}
-	q.IsShown, q.BackTotal, q.LeftTotal = true, len(would.Back), len(would.Left)
-	q.Unlooked = max(0, would.Total-directoryrun.LookedAt)
+	q.IsShown, q.BackTotal, q.LeftTotal, q.Unlooked = true, would.BackTotal, would.LeftTotal, would.People-would.Looked
 	for _, b := range would.Back[:min(len(would.Back), shownOfUndo)] {
 		one := shownBack{Subject: named(subjects, b.SubjectID)}
 		for _, deed := range b.Does {

@@ -360,7 +360,7 @@ func TestUndoOfARun(t *testing.T) {
 		t.Errorf("an old session isn't asked for a proof: %d", res.StatusCode)
 	}
 	b.token = s.people["OWNER"].Login()
-	b.get(run+"/undo", http.StatusOK, "Undo this run?", "2 people as before", "no longer suspended", "member again", bob.Email, "at its next run")
+	b.get(run+"/undo", http.StatusOK, "Undo this run?", "2 people and groups as before", "no longer suspended", "member again", bob.Email, "at its next run")
 	b.submit(run+"/undo", url.Values{}, "The run is being undone")
 	if err := s.Node.App.DirectoryRuns.Sweep(t.Context()); err != nil {
 		t.Fatal(err)

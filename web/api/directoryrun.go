@@ -39,9 +39,9 @@ type directoryRunView struct {
 	From      time.Time          `json:"from" example:"2026-03-02T09:30:00Z"`
 	To        *time.Time         `json:"to,omitempty" example:"2026-03-02T09:41:12Z" doc:"When it changed something last; absent while the run may still grow"`
 	Made      int                `json:"made" example:"12" doc:"People who were made members, or invited"`
-	Changed   int                `json:"changed" doc:"Changes of other kinds, those of groups included"`
-	Suspended int                `json:"suspended"`
-	Removed   int                `json:"removed"`
+	Changed   int                `json:"changed" doc:"Changes of other kinds, those of groups and of invitations included"`
+	Suspended int                `json:"suspended" doc:"Members whom it has suspended"`
+	Removed   int                `json:"removed" doc:"People whom it has removed, members or invited"`
 	Undo      *directoryUndoView `json:"undo,omitempty" doc:"Absent if nobody has asked for it"`
 }
 
@@ -164,9 +164,9 @@ type directoryRunDetail struct {
 	From      time.Time          `json:"from" example:"2026-03-02T09:30:00Z"`
 	To        *time.Time         `json:"to,omitempty" example:"2026-03-02T09:41:12Z" doc:"When it changed something last; absent while the run may still grow"`
 	Made      int                `json:"made" example:"12" doc:"People who were made members, or invited"`
-	Changed   int                `json:"changed" doc:"Changes of other kinds, those of groups included"`
-	Suspended int                `json:"suspended"`
-	Removed   int                `json:"removed"`
+	Changed   int                `json:"changed" doc:"Changes of other kinds, those of groups and of invitations included"`
+	Suspended int                `json:"suspended" doc:"Members whom it has suspended"`
+	Removed   int                `json:"removed" doc:"People whom it has removed, members or invited"`
 	Undo      *directoryUndoView `json:"undo,omitempty" doc:"Absent if nobody has asked for it"`
 
 	Items []directoryEffectView `json:"items" doc:"Its effects"`

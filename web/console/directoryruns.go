@@ -105,8 +105,13 @@ type shownEffect struct {
 
 // Key is the key of the message about the kind.
 func (e shownEffect) Key() string {
-	if e.IsGroup() {
+	switch {
+	case e.IsGroup():
 		return "runs.group." + string(e.Kind)
+	case e.UserID == "" && e.Kind == doorward.DirectorySuspended:
+		return "runs.effect.uninvited"
+	case e.UserID == "" && e.Kind == doorward.DirectoryResumed:
+		return "runs.effect.invited"
 	}
 	return "runs.effect." + string(e.Kind)
 }

@@ -93,6 +93,7 @@ type DirectoryEffect struct {
 	Kind                              DirectoryEffectKind
 	SubjectID                         string // of the User or Group, as the directory knows it
 	UserID                            string // the account; empty: none yet
+	Address                           string // of a person, canonical
 	Before, After                     string
 	Undone                            Undone
 }

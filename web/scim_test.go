@@ -210,6 +210,27 @@ func (s *server) protocolOf(t *testing.T, con, check string, owner func(*http.Re
 	return nil
 }
 
+// TestSCIMProtocolErased: what was refused of a person goes with the account, also where no userName says whose it is.
+func TestSCIMProtocolErased(t *testing.T) {
+	onBoth(t, func(t *testing.T, d *server) {
+		acme := d.Tenant("Acme")
+		con, idp := d.directory(t, acme)
+		pat := acme.Join("pat@elsewhere.example", "USER")
+		d.send(t, "POST "+scimUsers, m{"externalId": "00u-pat"}, idp).refused(http.StatusBadRequest, "invalidValue")
+		d.send(t, "POST "+scimUsers, m{"userName": "pat", "emails": []m{{"value": "Pat@elsewhere.example"}}}, idp).refused(http.StatusBadRequest, "invalidValue")
+		d.send(t, "POST "+scimUsers, m{"userName": "PAT@elsewhere.example"}, idp).refused(http.StatusConflict, "uniqueness")
+		d.send(t, "PATCH "+scimUsers+"/"+pat.ID, m{"Operations": []m{{"op": "replace", "path": "externalId", "value": 7}}}, idp).ok(http.StatusBadRequest)
+		_, err := d.Node.App.Users.EraseAddress(t.Context(), doorward.OperatorAtTerminal(), pat.Email)
+		if err != nil {
+			t.Fatal(err)
+		}
+		protocol := d.send(t, "GET "+connectionsPath+"/"+con+"/attempts?limit=100", nil, as(acme.Owner.Token())).ok(http.StatusOK)
+		if text := strings.ToLower(string(protocol.body)); strings.Contains(text, `"pat`) || strings.Contains(text, "00u-pat") || strings.Contains(text, "pat@") || strings.Contains(text, pat.ID) {
+			t.Errorf("the protocol still has the person: %s", text)
+		}
+	})
+}
+
 // TestSCIMProtocol: each refused request of a directory, and each that is odd, is in the protocol of its connection, with
 // what was asked, the answer and an advice, and without values of attributes. The same again is counted there.
 func TestSCIMProtocol(t *testing.T) {
@@ -232,7 +253,7 @@ func TestSCIMProtocol(t *testing.T) {
 		}{
 			{"POST /Users", m{"userName": "ann@acme.example", "displayName": "Zoe Private"}, 409, "uniqueness", "scim_uniqueness", "POST /Users (displayName, userName) → 409 uniqueness ", "ann@acme.example"},
 			{"POST /Users", m{"userName": "ann", "externalId": "x"}, 400, "invalidValue", "scim_address", "POST /Users (externalId, userName) → 400 invalidValue ", "ann"},
-			{"POST /Users", m{"externalId": "x"}, 400, "invalidValue", "scim_value", "POST /Users (externalId) → 400 ", "x"},
+			{"POST /Users", m{"externalId": "x"}, 400, "invalidValue", "scim_value", "POST /Users (externalId) → 400 ", ""},
 			{"PATCH /Users/" + ann, patch("", m{"op": "Replace", "path": `emails[value eq "secret@x.example"].value`, "value": 7}), 400, "invalidValue", "scim_value", "PATCH /Users/{id} (replace emails.value) → 400 ", ann},
 			{"PATCH /Users/" + ann, patch("", m{"op": "add", "value": m{"active": "maybe"}}), 400, "invalidValue", "scim_value", "PATCH /Users/{id} (add active) → 400 ", ann},
 			{"PATCH /Users/" + ann, patch("", m{"op": "remove"}), 400, "noTarget", "scim_target", "PATCH /Users/{id} (remove) → 400 noTarget ", ann},

@@ -162,7 +162,7 @@ func TestSCIMInvitations(t *testing.T) {
 	})
 }
 
-// A secret of a draft reads, but does not write; one of a disabled connection rests; one that was deleted has ended.
+// A secret of a draft is answered as if there were nobody, and does not write; one of a disabled connection rests; one that was deleted has ended.
 func TestSCIMSecrets(t *testing.T) {
 	onBoth(t, func(t *testing.T, d *server) {
 		acme := d.Tenant("Acme")
@@ -175,9 +175,23 @@ func TestSCIMSecrets(t *testing.T) {
 		d.send(t, "GET /scim/v2", nil, idp).ok(http.StatusOK).is("patch.supported", true)
 		d.send(t, "GET /scim/v2/Schemas", nil, idp).ok(http.StatusOK).is("totalResults", 4.0)
 		d.send(t, "GET /scim/v2/ResourceTypes/User", nil, idp).ok(http.StatusOK).is("endpoint", "/Users")
-		d.send(t, "GET "+scimUsers, nil, idp).ok(http.StatusOK).is("totalResults", 1.0)
+		for _, query := range []string{
+			"", "?startIndex=1&count=2", "?count=0", "?filter=" + url.QueryEscape(`userName eq "`+acme.Owner.Email+`"`), "?filter=" + url.QueryEscape(`id eq "`+acme.Owner.ID+`"`),
+			"?filter=" + url.QueryEscape(`emails.value eq "`+acme.Owner.Email+`"`), "?filter=" + url.QueryEscape(`active eq true`),
+		} {
+			d.send(t, "GET "+scimUsers+query, nil, idp).ok(http.StatusOK).is("totalResults", 0.0).is("startIndex", 1.0)
+		}
+		d.send(t, "GET "+scimUsers+"?filter="+url.QueryEscape(`title co "x"`), nil, idp).refused(http.StatusBadRequest, "invalidFilter")
+		d.send(t, "GET "+scimUsers+"/"+acme.Owner.ID, nil, idp).refused(http.StatusNotFound, "")
+		d.send(t, "GET /scim/v2/Groups?filter="+url.QueryEscape(`members eq "`+acme.Owner.ID+`"`), nil, idp).ok(http.StatusOK).is("totalResults", 0.0)
+		for _, write := range []string{"PUT", "PATCH", "DELETE"} { // alike for who is there and who isn't
+			body := m{"userName": "a@b.example", "Operations": []m{{"op": "replace", "path": "active", "value": false}}}
+			d.send(t, write+" "+scimUsers+"/"+acme.Owner.ID, body, idp).refused(http.StatusForbidden, "")
+			d.send(t, write+" "+scimUsers+"/usr_nobody", body, idp).refused(http.StatusForbidden, "")
+		}
 		d.send(t, "POST "+scimUsers, m{"userName": "a@b.example"}, idp).refused(http.StatusForbidden, "")
 		d.send(t, "PATCH "+con, m{"status": "active"}, owner).ok(http.StatusOK)
+		d.send(t, "GET "+scimUsers, nil, idp).ok(http.StatusOK).is("totalResults", 1.0)
 		d.send(t, "POST "+scimUsers+"?attributes=id&attributes=id", m{"userName": "a@b.example"}, idp).refused(http.StatusBadRequest, "invalidFilter") // and made nobody
 		d.send(t, "POST "+scimUsers, m{"userName": "a@b.example"}, idp).ok(http.StatusCreated)
 		d.send(t, "PATCH "+con, m{"status": "disabled"}, owner).ok(http.StatusOK).is("ended.scimSecrets", 1.0)

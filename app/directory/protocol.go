@@ -23,7 +23,7 @@ const (
 const (
 	AdviceSecret    = "scim_secret"     // enter the secret that takes its place
 	AdviceDisabled  = "scim_disabled"   // enable the connection
-	AdviceDraft     = "scim_draft"      // enable the connection, which only reads until then
+	AdviceDraft     = "scim_draft"      // enable the connection, which changes nothing until then
 	AdviceTenant    = "scim_tenant"     // the tenant is frozen or closing
 	AdviceUnknown   = "scim_unknown"    // assign the person or group again, so that it is made
 	AdviceUnique    = "scim_uniqueness" // somebody else has the name

@@ -241,8 +241,9 @@ func notFound(err error) error {
 	return err
 }
 
-// find returns the person with the id: one that the directory has described, or a member under any of their names within
-// the tenant; or store.ErrNone.
+// find returns the person with the id: one that the directory has described, or a member under an id by which any directory
+// of the tenant has, or a member whom none has, under the account's; or store.ErrNone. An account's id may be that of a User
+// who was removed, and has come back as another one: the old id doesn't mean them.
 func find(ctx context.Context, read store.Reader, by doorward.Caller, id string) (store.DirectoryEntry, error) {
 	e, err := read.DirectorySaid(ctx, by.ConnectionID, by.TenantID, id)
 	if !errors.Is(err, store.ErrNone) {
@@ -257,7 +258,10 @@ func find(ctx context.Context, read store.Reader, by doorward.Caller, id string)
 			return read.DirectoryMember(ctx, by.ConnectionID, by.TenantID, a.UserID)
 		}
 	}
-	return read.DirectoryMember(ctx, by.ConnectionID, by.TenantID, id)
+	if e, err = read.DirectoryMember(ctx, by.ConnectionID, by.TenantID, id); err == nil && e.ID != id {
+		return store.DirectoryEntry{}, store.ErrNone
+	}
+	return e, err
 }
 
 // findNamed returns the person with the userName, without letter case; or store.ErrNone.

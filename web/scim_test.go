@@ -333,3 +333,47 @@ func TestSCIMProtocol(t *testing.T) {
 		}
 	})
 }
+
+// TestSCIMTenantRefusals: a full tenant, and one that the operator has frozen or is closing, refuse a directory's requests, and
+// the protocol says what to do.
+func TestSCIMTenantRefusals(t *testing.T) {
+	onBoth(t, func(t *testing.T, d *server) {
+		acme := d.Tenant("Acme")
+		con, idp := d.directory(t, acme)
+		entry := func(advice string) doorward.Attempt {
+			t.Helper()
+			page, err := d.Node.DB.Read().AttemptPage(t.Context(), con, doorward.Window{Limit: 50})
+			if err != nil {
+				t.Fatal(err)
+			}
+			for _, a := range page.Items {
+				if a.Advice == advice {
+					return a
+				}
+			}
+			t.Errorf("the protocol has no entry with the advice %s: %+v", advice, page.Items)
+			return doorward.Attempt{}
+		}
+		d.setQuotas(t, acme.ID, m{"people": 1})
+		for _, name := range []string{"ann@acme.example", "gus@elsewhere.example"} { // a member, and an invitation
+			d.send(t, "POST "+scimUsers, m{"userName": name}, idp).refused(http.StatusConflict, "")
+		}
+		if a := entry("scim_quota"); a.Check != "refused" || !strings.Contains(a.Seen, "POST /Users (userName) → 409") {
+			t.Errorf("the quota is in the protocol as %+v", a)
+		}
+		d.send(t, "GET "+scimUsers, nil, idp).ok(http.StatusOK).is("totalResults", 1.0)
+		for _, status := range []doorward.TenantStatus{doorward.TenantFrozen, doorward.TenantClosing} {
+			d.setTenantStatus(t, acme, status)
+			for _, request := range []string{"GET " + scimUsers, "DELETE " + scimUsers + "/" + acme.Owner.ID, "POST /scim/v2/Groups"} {
+				d.send(t, request, m{"displayName": "All"}, idp).refused(http.StatusForbidden, "")
+			}
+			word := strings.ToLower(string(status)) // of the newest entry
+			if a := entry("scim_tenant"); a.Check != "tenant" || a.Outcome != doorward.AttemptRefused || !strings.Contains(strings.ToLower(a.Seen), word) {
+				t.Errorf("%s: in the protocol as %+v", status, a)
+			}
+		}
+		d.setTenantStatus(t, acme, doorward.TenantActive)
+		d.setQuotas(t, acme.ID, m{"people": 2})
+		d.send(t, "POST "+scimUsers, m{"userName": "ann@acme.example"}, idp).ok(http.StatusCreated)
+	})
+}

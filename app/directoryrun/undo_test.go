@@ -530,3 +530,52 @@ func (f *fixture) quota(people int64) {
 	})
 	f.NoError(err)
 }
+
+// An undo that was asked for before the operator froze or closed the tenant changes nobody from then on, and says so. While the
+// tenant is frozen nobody begins one.
+func TestUndoInAFrozenTenant(t *testing.T) {
+	for why, stop := range map[doorward.Undone]func(*fixture) error{
+		doorward.UndoneFrozen: func(f *fixture) error {
+			return apptest.ErrorOf(f.Node(0).Tenants.Freeze(f.Context(), apptest.Operator, f.owner.TenantID))
+		},
+		doorward.UndoneClosing: func(f *fixture) error {
+			return apptest.ErrorOf(f.Node(0).Tenants.CloseFor(f.Context(), apptest.Operator, f.owner.TenantID))
+		},
+	} {
+		apptest.OnEach(t, func(base *apptest.Fixture) {
+			f := newFixture(base)
+			off := f.make("ann@acme.example")
+			group, err := f.Node(0).Directories.MakeGroup(f.Context(), f.by(0), scim.Group{DisplayName: "admins", Members: []string{off}})
+			f.NoError(err)
+			f.pause()
+			f.NoError(f.setActive(off, false))
+			f.NoError(f.Node(0).Directories.DeleteGroup(f.Context(), f.by(0), group.ID))
+			run := f.last()
+			_, err = f.Node(0).DirectoryRuns.Undo(f.Context(), f.owner.Caller, f.con, run.ID)
+			f.NoError(err)
+			f.NoError(stop(f))
+			f.NoError(f.Node(1).DirectoryRuns.Sweep(f.Context()))
+			run, err = f.Node(0).DirectoryRuns.Get(f.Context(), f.owner.Caller, f.con, run.ID)
+			f.NoError(err)
+			if run.Undo != doorward.UndoDone || run.Undone != 0 || f.why(run, off) != why || f.why(run, group.ID) != why {
+				t.Errorf("%s: the undo is %+v", why, run)
+			}
+			if m, err := f.DB.Read().User(f.Context(), f.owner.TenantID, off); err != nil || m.Status != doorward.UserSuspended {
+				t.Errorf("%s: the person is %s, %v", why, m.Status, err)
+			}
+			f.Exec(`UPDATE directory_runs SET undo_state = ''`)
+			for _, ask := range []func() error{
+				func() error {
+					return apptest.ErrorOf(f.Node(1).DirectoryRuns.Undo(f.Context(), f.owner.Caller, f.con, run.ID))
+				},
+				func() error {
+					return apptest.ErrorOf(f.Node(1).DirectoryRuns.Try(f.Context(), f.owner.Caller, f.con, run.ID))
+				},
+			} {
+				if err := ask(); apptest.Code(err) != doorward.Code(why) && apptest.Code(err) != doorward.CodeUnauthenticated {
+					t.Errorf("%s: an undo that was begun later: %v", why, err)
+				}
+			}
+		})
+	}
+}

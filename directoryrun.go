@@ -63,14 +63,15 @@ func (r DirectoryRun) IsOpen(now time.Time) bool {
 	return r.Undo == "" && now.Sub(r.Last) < DirectoryRunPause && now.Sub(r.From) < DirectoryRunMax
 }
 
-// Count adds an effect to the numbers of the run.
+// Count adds an effect to the numbers of the run. Of somebody who isn't a member only the invitation ends with a suspension,
+// which is a change.
 func (r *DirectoryRun) Count(e DirectoryEffect) {
 	switch {
 	case e.IsGroup():
 		r.Changed++
 	case e.Kind == DirectoryMade:
 		r.Made++
-	case e.Kind == DirectorySuspended:
+	case e.Kind == DirectorySuspended && e.UserID != "":
 		r.Suspended++
 	case e.Kind == DirectoryRemoved:
 		r.Removed++
@@ -92,6 +93,7 @@ type DirectoryEffect struct {
 	Kind                              DirectoryEffectKind
 	SubjectID                         string // of the User or Group, as the directory knows it
 	UserID                            string // the account; empty: none yet
+	Address                           string // of a person, canonical
 	Before, After                     string
 	Undone                            Undone
 }

@@ -34,7 +34,7 @@ type Principal struct {
 	OwnerID string
 	// ConnectionID is the one connection that a set-up link, or a directory, is for; empty for others.
 	ConnectionID string
-	// IsDraft reports whether the connection of a directory isn't enabled yet: it reads, and writes nothing.
+	// IsDraft reports whether the connection of a directory isn't enabled yet: it sees nobody, and writes nothing.
 	IsDraft bool
 	// Service is the key of a service; nil for other callers.
 	Service *ServiceKey

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"log/slog"
 
 	"github.com/doorward/doorward/app/masterkey"
 	"github.com/doorward/doorward/internal/progress"
@@ -42,7 +43,7 @@ func Move(ctx context.Context, cfg Config, from string, force bool) (moved []tra
 	if fit, err = masterkey.CheckFile(ctx, source.Read(), cfg.KeyFile()); err != nil {
 		return nil, 0, fit, err
 	}
-	cfg.Migrate = true
+	cfg.Migrate, cfg.Log = true, slog.New(warnings{cfg.Log.Handler()}) // its migrations are part of the progress
 	progress.Step(ctx, "preparing the new database", 0, nil)
 	n, err := Open(ctx, cfg)
 	if err != nil {
@@ -58,6 +59,22 @@ func Move(ctx context.Context, cfg Config, from string, force bool) (moved []tra
 	tampered, err = n.App.Audit.VerifyAll(ctx)
 	return moved, tampered, fit, err
 }
+
+// warnings is a handler that drops what is less than a warning.
+type warnings struct{ slog.Handler }
+
+// Enabled implements slog.Handler.
+func (w warnings) Enabled(ctx context.Context, level slog.Level) bool {
+	return level >= slog.LevelWarn && w.Handler.Enabled(ctx, level)
+}
+
+// WithAttrs implements slog.Handler.
+func (w warnings) WithAttrs(attrs []slog.Attr) slog.Handler {
+	return warnings{w.Handler.WithAttrs(attrs)}
+}
+
+// WithGroup implements slog.Handler.
+func (w warnings) WithGroup(name string) slog.Handler { return warnings{w.Handler.WithGroup(name)} }
 
 // checkNoServer returns ErrAlive while a server runs, whose writes would be lost.
 func checkNoServer(ctx context.Context, db *store.DB) error {

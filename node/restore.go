@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"log/slog"
 	"os"
 	"path/filepath"
 	"slices"
@@ -173,7 +174,7 @@ func restoreTarget(cfg Config, force bool) (path string, exists bool, err error)
 // prepare turns the copied backup into the database that will be served.
 func (r *Restored) prepare(ctx context.Context, cfg Config, path string, o RestoreOptions) (err error) {
 	target := cfg
-	cfg.Database, cfg.Migrate = "sqlite:"+path, true
+	cfg.Database, cfg.Migrate, cfg.Log = "sqlite:"+path, true, slog.New(warnings{cfg.Log.Handler()})
 	progress.Step(ctx, "bringing the schema up to date", 0, nil)
 	n, err := Open(ctx, cfg)
 	if err != nil {

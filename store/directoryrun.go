@@ -91,17 +91,20 @@ func (tx *Tx) DeleteOldDirectoryRuns(ctx context.Context, before time.Time, limi
 }
 
 func effectFields(e *doorward.DirectoryEffect) []any {
-	return []any{&e.ID, &e.RunID, &e.ConnectionID, &e.TenantID, (*storedTime)(&e.At), &e.Kind, &e.SubjectID, &e.UserID, &e.Before, &e.After, &e.Undone}
+	return []any{&e.ID, &e.RunID, &e.ConnectionID, &e.TenantID, (*storedTime)(&e.At), &e.Kind, &e.SubjectID, &e.UserID, &e.Address, &e.Before, &e.After, &e.Undone}
 }
 
 const (
-	selectEffect = `SELECT e.id, e.run_id, e.connection_id, e.tenant_id, e.at, e.kind, e.subject_id, e.user_id, e.before, e.after, e.undone FROM directory_effects e `
+	selectEffect = `SELECT e.id, e.run_id, e.connection_id, e.tenant_id, e.at, e.kind, e.subject_id, e.user_id, e.address, e.before, e.after, e.undone FROM directory_effects e `
 
-	sqlInsertEffect = `INSERT INTO directory_effects (id, run_id, connection_id, tenant_id, at, kind, subject_id, user_id, before, after)
-VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10)`
+	sqlInsertEffect = `INSERT INTO directory_effects (id, run_id, connection_id, tenant_id, at, kind, subject_id, user_id, address, before, after)
+VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11)`
 	// The ids of the account $1 as a subject of effects.
 	subjectsOf = `SELECT $1 UNION ALL SELECT d.id FROM directory_users d WHERE d.user_id = $1 UNION ALL SELECT o.subject_id FROM directory_effects o WHERE o.user_id = $1`
 
+	// Of people without an account the address alone says who they are.
+	sqlDeleteMovesTo    = `DELETE FROM directory_moves WHERE member_id IN (SELECT e.subject_id FROM directory_effects e WHERE e.address = $1 AND e.user_id = '')`
+	sqlDeleteEffectsTo  = `DELETE FROM directory_effects WHERE address = $1 AND user_id = ''`
 	sqlDeleteEffectsOf  = `DELETE FROM directory_effects WHERE subject_id IN (` + subjectsOf + `)`
 	sqlDeleteMovesOf    = `DELETE FROM directory_moves WHERE member_id IN (` + subjectsOf + `)`
 	sqlDeleteOldEffects = `DELETE FROM directory_effects WHERE id IN (SELECT id FROM directory_effects WHERE at < $1 ORDER BY at LIMIT $2)`
@@ -130,7 +133,7 @@ func (r Reader) DirectoryEffectPage(ctx context.Context, runID string, w doorwar
 
 // InsertDirectoryEffect records what a write of a directory has changed, now.
 func (tx *Tx) InsertDirectoryEffect(ctx context.Context, e doorward.DirectoryEffect) error {
-	return tx.run(ctx, sqlInsertEffect, e.ID, e.RunID, e.ConnectionID, e.TenantID, micros(tx.Now), string(e.Kind), e.SubjectID, e.UserID, e.Before, e.After)
+	return tx.run(ctx, sqlInsertEffect, e.ID, e.RunID, e.ConnectionID, e.TenantID, micros(tx.Now), string(e.Kind), e.SubjectID, e.UserID, e.Address, e.Before, e.After)
 }
 
 // CountUntoldOfDirectory is CountEndedByDirectory without runs of which OWNERs were told; more than 50 count as 50.
@@ -149,8 +152,14 @@ func (r Reader) CountBegunByDirectory(ctx context.Context, connectionID string, 
 	return one(ctx, r, countColumn, sqlCountBegun, connectionID, micros(since))
 }
 
-// DeleteDirectoryEffectsOf deletes what is recorded of an account, for its erasure.
-func (tx *Tx) DeleteDirectoryEffectsOf(ctx context.Context, userID string) error {
+// DeleteDirectoryEffectsOf deletes what is recorded of an account, and of people without one who were invited by one of the
+// canonical addresses, for its erasure.
+func (tx *Tx) DeleteDirectoryEffectsOf(ctx context.Context, userID string, addresses []string) error {
+	for _, address := range addresses {
+		if err := tx.runEach(ctx, address, sqlDeleteMovesTo, sqlDeleteEffectsTo); err != nil {
+			return err
+		}
+	}
 	if err := tx.run(ctx, sqlDeleteMovesOf, userID); err != nil {
 		return err
 	}
@@ -219,14 +228,19 @@ const (
 	// The latest come first: who was made after somebody else's removal may have their name.
 	sqlSubjectsToUndo = `SELECT x.subject_id FROM (SELECT e.subject_id AS subject_id, min(e.at) AS at FROM directory_effects e
   WHERE e.run_id = $1 AND e.undone = '' AND substr(e.subject_id, 1, 4) = $2 GROUP BY e.subject_id) x ORDER BY x.at DESC, x.subject_id LIMIT $3`
-	sqlCountSubjects = `SELECT count(*) FROM (SELECT DISTINCT e.subject_id FROM directory_effects e WHERE e.run_id = $1 AND e.undone = '' AND substr(e.subject_id, 1, 4) = $2) x`
+	// People, also those who have only joined or left groups.
+	peopleToUndo = `SELECT e.subject_id AS id, e.at AS at FROM directory_effects e WHERE e.run_id = $1 AND e.undone = '' AND substr(e.subject_id, 1, 4) = 'usr_'
+  UNION ALL SELECT m.member_id, m.at FROM directory_moves m WHERE m.run_id = $1 AND m.undone = ''`
+	sqlPeopleToUndo  = `SELECT x.id FROM (SELECT y.id AS id, min(y.at) AS at FROM (` + peopleToUndo + `) y GROUP BY y.id) x ORDER BY x.at DESC, x.id LIMIT $2`
+	sqlCountPeopleIn = `SELECT count(*) FROM (SELECT DISTINCT y.id FROM (` + peopleToUndo + `) y) x`
+	sqlGroupsToUndo  = `SELECT DISTINCT m.group_id FROM directory_moves m WHERE m.run_id = $1 AND m.member_id = $2 AND m.undone = '' ORDER BY m.group_id`
 	sqlEffectsOf     = selectEffect + `WHERE e.run_id = $1 AND e.subject_id = $2 ORDER BY e.id`
 	sqlMarkEffects   = `UPDATE directory_effects SET undone = $3 WHERE run_id = $1 AND subject_id = $2 AND undone = ''`
 	sqlMembersToUndo = `SELECT DISTINCT m.group_id, m.member_id FROM directory_moves m WHERE m.run_id = $1 AND m.undone = '' ORDER BY m.group_id, m.member_id LIMIT $2`
 	sqlMovesOfMember = selectMove + `WHERE m.run_id = $1 AND m.group_id = $2 AND m.member_id = $3 ORDER BY m.effect_id`
 	// Effects that an undo has taken back change nothing any more.
-	sqlCountLater = `SELECT count(*) FROM directory_effects e WHERE e.run_id <> $1 AND e.tenant_id = $2 AND (e.subject_id = $3 OR e.user_id = $4)
-AND e.at > $5 AND (e.kind = $6 OR e.kind = $7) AND e.undone <> 'done'`
+	sqlCountLater = `SELECT count(*) FROM directory_effects e WHERE e.run_id <> $1 AND e.tenant_id = $2 AND (e.subject_id = $3 OR e.user_id = $4 OR e.address = $5)
+AND e.at > $6 AND (e.kind = $7 OR e.kind = $8) AND e.undone <> 'done'`
 	sqlCountLaterMoves = `SELECT count(*) FROM directory_moves m WHERE m.run_id <> $1 AND m.group_id = $2 AND m.member_id = $3 AND m.at > $4 AND m.undone <> 'done'`
 	sqlMarkMoves       = `UPDATE directory_moves SET undone = $4 WHERE run_id = $1 AND group_id = $2 AND member_id = $3 AND undone = ''`
 )
@@ -257,9 +271,20 @@ func (r Reader) SubjectsToUndo(ctx context.Context, runID, prefix string, limit 
 	return list(ctx, r, textField, sqlSubjectsToUndo, runID, prefix, limit)
 }
 
-// CountSubjectsToUndo counts them.
-func (r Reader) CountSubjectsToUndo(ctx context.Context, runID, prefix string) (int, error) {
-	return one(ctx, r, countColumn, sqlCountSubjects, runID, prefix)
+// PeopleToUndo is SubjectsToUndo for people, with those who have only joined or left groups.
+func (r Reader) PeopleToUndo(ctx context.Context, runID string, limit int) ([]string, error) {
+	return list(ctx, r, textField, sqlPeopleToUndo, runID, limit)
+}
+
+// CountPeopleToUndo counts them all.
+func (r Reader) CountPeopleToUndo(ctx context.Context, runID string) (int, error) {
+	return one(ctx, r, countColumn, sqlCountPeopleIn, runID)
+}
+
+// GroupsToUndo returns the ids of the groups that the person has joined or left by the run, to which its undo hasn't come
+// yet.
+func (r Reader) GroupsToUndo(ctx context.Context, runID, memberID string) ([]string, error) {
+	return list(ctx, r, textField, sqlGroupsToUndo, runID, memberID)
 }
 
 // DirectoryEffectsOf returns the effects of the run on a person or a group, the oldest first.
@@ -268,9 +293,9 @@ func (r Reader) DirectoryEffectsOf(ctx context.Context, runID, subjectID string)
 }
 
 // ChangedAgain reports whether a run after that of the effect, the run's last on a person, has had an effect of one of the
-// kinds on the same User or account, which no undo has taken back.
+// kinds on the same User or account, or on a User with the effect's address, which no undo has taken back.
 func (r Reader) ChangedAgain(ctx context.Context, last doorward.DirectoryEffect, userID string, kinds [2]doorward.DirectoryEffectKind) (bool, error) {
-	n, err := one(ctx, r, countColumn, sqlCountLater, last.RunID, last.TenantID, last.SubjectID, cmp.Or(userID, last.SubjectID), micros(last.At), string(kinds[0]), string(kinds[1]))
+	n, err := one(ctx, r, countColumn, sqlCountLater, last.RunID, last.TenantID, last.SubjectID, cmp.Or(userID, last.SubjectID), cmp.Or(last.Address, "none"), micros(last.At), string(kinds[0]), string(kinds[1]))
 	return n > 0, err
 }
 

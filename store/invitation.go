@@ -203,3 +203,13 @@ const sqlInsertLinkToken = `INSERT INTO link_tokens (hash, subject_id, created_a
 func (tx *Tx) InsertLinkToken(ctx context.Context, hash []byte, subjectID string) error {
 	return tx.run(ctx, sqlInsertLinkToken, hash, subjectID, micros(tx.Now))
 }
+
+const sqlInvitedSince = `SELECT count(*) FROM invitations i WHERE i.tenant_id = $1 AND i.email = $2 AND i.created_at > $3
+  AND NOT EXISTS (SELECT 1 FROM connections c WHERE c.id = i.service_key_id)`
+
+// InvitedSince reports whether somebody has invited the canonical address to the tenant after an instant, other than by a
+// directory.
+func (r Reader) InvitedSince(ctx context.Context, tenantID, email string, since time.Time) (bool, error) {
+	n, err := one(ctx, r, countColumn, sqlInvitedSince, tenantID, email, micros(since))
+	return n > 0, err
+}

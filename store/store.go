@@ -391,6 +391,21 @@ func (db *DB) ConfirmAbsent(ctx context.Context, fn func(tx *Tx) (absent bool, e
 	return db.commit(ctx, t)
 }
 
+// Nested runs fn, and takes back what it has written if it fails, so that the transaction can go on. It returns the error of
+// fn unchanged. It is for transactions that are rolled back in the end: what fn has announced to other nodes stays announced.
+func (tx *Tx) Nested(ctx context.Context, fn func() error) error {
+	if err := tx.run(ctx, `SAVEPOINT nested`); err != nil {
+		return err
+	}
+	err := fn()
+	if err != nil {
+		if back := tx.run(ctx, `ROLLBACK TO SAVEPOINT nested`); back != nil {
+			return back
+		}
+	}
+	return cmp.Or(tx.run(ctx, `RELEASE SAVEPOINT nested`), err) // else one around it would be taken back to this one
+}
+
 // lockTimeout is how long to wait for another process's lock on the database, less
 // than the 3 s in which every request is answered.
 const lockTimeout = 2 * time.Second

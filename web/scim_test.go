@@ -162,7 +162,7 @@ func TestSCIMInvitations(t *testing.T) {
 	})
 }
 
-// A secret of a draft reads, but does not write; one of a disabled connection rests; one that was deleted has ended.
+// A secret of a draft is answered as if there were nobody, and does not write; one of a disabled connection rests; one that was deleted has ended.
 func TestSCIMSecrets(t *testing.T) {
 	onBoth(t, func(t *testing.T, d *server) {
 		acme := d.Tenant("Acme")
@@ -175,9 +175,23 @@ func TestSCIMSecrets(t *testing.T) {
 		d.send(t, "GET /scim/v2", nil, idp).ok(http.StatusOK).is("patch.supported", true)
 		d.send(t, "GET /scim/v2/Schemas", nil, idp).ok(http.StatusOK).is("totalResults", 4.0)
 		d.send(t, "GET /scim/v2/ResourceTypes/User", nil, idp).ok(http.StatusOK).is("endpoint", "/Users")
-		d.send(t, "GET "+scimUsers, nil, idp).ok(http.StatusOK).is("totalResults", 1.0)
+		for _, query := range []string{
+			"", "?startIndex=1&count=2", "?count=0", "?filter=" + url.QueryEscape(`userName eq "`+acme.Owner.Email+`"`), "?filter=" + url.QueryEscape(`id eq "`+acme.Owner.ID+`"`),
+			"?filter=" + url.QueryEscape(`emails.value eq "`+acme.Owner.Email+`"`), "?filter=" + url.QueryEscape(`active eq true`),
+		} {
+			d.send(t, "GET "+scimUsers+query, nil, idp).ok(http.StatusOK).is("totalResults", 0.0).is("startIndex", 1.0)
+		}
+		d.send(t, "GET "+scimUsers+"?filter="+url.QueryEscape(`title co "x"`), nil, idp).refused(http.StatusBadRequest, "invalidFilter")
+		d.send(t, "GET "+scimUsers+"/"+acme.Owner.ID, nil, idp).refused(http.StatusNotFound, "")
+		d.send(t, "GET /scim/v2/Groups?filter="+url.QueryEscape(`members eq "`+acme.Owner.ID+`"`), nil, idp).ok(http.StatusOK).is("totalResults", 0.0)
+		for _, write := range []string{"PUT", "PATCH", "DELETE"} { // alike for who is there and who isn't
+			body := m{"userName": "a@b.example", "Operations": []m{{"op": "replace", "path": "active", "value": false}}}
+			d.send(t, write+" "+scimUsers+"/"+acme.Owner.ID, body, idp).refused(http.StatusForbidden, "")
+			d.send(t, write+" "+scimUsers+"/usr_nobody", body, idp).refused(http.StatusForbidden, "")
+		}
 		d.send(t, "POST "+scimUsers, m{"userName": "a@b.example"}, idp).refused(http.StatusForbidden, "")
 		d.send(t, "PATCH "+con, m{"status": "active"}, owner).ok(http.StatusOK)
+		d.send(t, "GET "+scimUsers, nil, idp).ok(http.StatusOK).is("totalResults", 1.0)
 		d.send(t, "POST "+scimUsers+"?attributes=id&attributes=id", m{"userName": "a@b.example"}, idp).refused(http.StatusBadRequest, "invalidFilter") // and made nobody
 		d.send(t, "POST "+scimUsers, m{"userName": "a@b.example"}, idp).ok(http.StatusCreated)
 		d.send(t, "PATCH "+con, m{"status": "disabled"}, owner).ok(http.StatusOK).is("ended.scimSecrets", 1.0)
@@ -210,6 +224,27 @@ func (s *server) protocolOf(t *testing.T, con, check string, owner func(*http.Re
 	return nil
 }
 
+// TestSCIMProtocolErased: what was refused of a person goes with the account, also where no userName says whose it is.
+func TestSCIMProtocolErased(t *testing.T) {
+	onBoth(t, func(t *testing.T, d *server) {
+		acme := d.Tenant("Acme")
+		con, idp := d.directory(t, acme)
+		pat := acme.Join("pat@elsewhere.example", "USER")
+		d.send(t, "POST "+scimUsers, m{"externalId": "00u-pat"}, idp).refused(http.StatusBadRequest, "invalidValue")
+		d.send(t, "POST "+scimUsers, m{"userName": "pat", "emails": []m{{"value": "Pat@elsewhere.example"}}}, idp).refused(http.StatusBadRequest, "invalidValue")
+		d.send(t, "POST "+scimUsers, m{"userName": "PAT@elsewhere.example"}, idp).refused(http.StatusConflict, "uniqueness")
+		d.send(t, "PATCH "+scimUsers+"/"+pat.ID, m{"Operations": []m{{"op": "replace", "path": "externalId", "value": 7}}}, idp).ok(http.StatusBadRequest)
+		_, err := d.Node.App.Users.EraseAddress(t.Context(), doorward.OperatorAtTerminal(), pat.Email)
+		if err != nil {
+			t.Fatal(err)
+		}
+		protocol := d.send(t, "GET "+connectionsPath+"/"+con+"/attempts?limit=100", nil, as(acme.Owner.Token())).ok(http.StatusOK)
+		if text := strings.ToLower(string(protocol.body)); strings.Contains(text, `"pat`) || strings.Contains(text, "00u-pat") || strings.Contains(text, "pat@") || strings.Contains(text, pat.ID) {
+			t.Errorf("the protocol still has the person: %s", text)
+		}
+	})
+}
+
 // TestSCIMProtocol: each refused request of a directory, and each that is odd, is in the protocol of its connection, with
 // what was asked, the answer and an advice, and without values of attributes. The same again is counted there.
 func TestSCIMProtocol(t *testing.T) {
@@ -232,7 +267,7 @@ func TestSCIMProtocol(t *testing.T) {
 		}{
 			{"POST /Users", m{"userName": "ann@acme.example", "displayName": "Zoe Private"}, 409, "uniqueness", "scim_uniqueness", "POST /Users (displayName, userName) → 409 uniqueness ", "ann@acme.example"},
 			{"POST /Users", m{"userName": "ann", "externalId": "x"}, 400, "invalidValue", "scim_address", "POST /Users (externalId, userName) → 400 invalidValue ", "ann"},
-			{"POST /Users", m{"externalId": "x"}, 400, "invalidValue", "scim_value", "POST /Users (externalId) → 400 ", "x"},
+			{"POST /Users", m{"externalId": "x"}, 400, "invalidValue", "scim_value", "POST /Users (externalId) → 400 ", ""},
 			{"PATCH /Users/" + ann, patch("", m{"op": "Replace", "path": `emails[value eq "secret@x.example"].value`, "value": 7}), 400, "invalidValue", "scim_value", "PATCH /Users/{id} (replace emails.value) → 400 ", ann},
 			{"PATCH /Users/" + ann, patch("", m{"op": "add", "value": m{"active": "maybe"}}), 400, "invalidValue", "scim_value", "PATCH /Users/{id} (add active) → 400 ", ann},
 			{"PATCH /Users/" + ann, patch("", m{"op": "remove"}), 400, "noTarget", "scim_target", "PATCH /Users/{id} (remove) → 400 noTarget ", ann},
@@ -296,5 +331,49 @@ func TestSCIMProtocol(t *testing.T) {
 		if got := d.protocolOf(t, con, "secret", owner); got["advice"] != "scim_disabled" || !strings.HasPrefix(got["seen"].(string), "GET /Users → 401 the secret dwc_") {
 			t.Errorf("a secret that rests is in the protocol as %v", got)
 		}
+	})
+}
+
+// TestSCIMTenantRefusals: a full tenant, and one that the operator has frozen or is closing, refuse a directory's requests, and
+// the protocol says what to do.
+func TestSCIMTenantRefusals(t *testing.T) {
+	onBoth(t, func(t *testing.T, d *server) {
+		acme := d.Tenant("Acme")
+		con, idp := d.directory(t, acme)
+		entry := func(advice string) doorward.Attempt {
+			t.Helper()
+			page, err := d.Node.DB.Read().AttemptPage(t.Context(), con, doorward.Window{Limit: 50})
+			if err != nil {
+				t.Fatal(err)
+			}
+			for _, a := range page.Items {
+				if a.Advice == advice {
+					return a
+				}
+			}
+			t.Errorf("the protocol has no entry with the advice %s: %+v", advice, page.Items)
+			return doorward.Attempt{}
+		}
+		d.setQuotas(t, acme.ID, m{"people": 1})
+		for _, name := range []string{"ann@acme.example", "gus@elsewhere.example"} { // a member, and an invitation
+			d.send(t, "POST "+scimUsers, m{"userName": name}, idp).refused(http.StatusConflict, "")
+		}
+		if a := entry("scim_quota"); a.Check != "refused" || !strings.Contains(a.Seen, "POST /Users (userName) → 409") {
+			t.Errorf("the quota is in the protocol as %+v", a)
+		}
+		d.send(t, "GET "+scimUsers, nil, idp).ok(http.StatusOK).is("totalResults", 1.0)
+		for _, status := range []doorward.TenantStatus{doorward.TenantFrozen, doorward.TenantClosing} {
+			d.setTenantStatus(t, acme, status)
+			for _, request := range []string{"GET " + scimUsers, "DELETE " + scimUsers + "/" + acme.Owner.ID, "POST /scim/v2/Groups"} {
+				d.send(t, request, m{"displayName": "All"}, idp).refused(http.StatusForbidden, "")
+			}
+			word := strings.ToLower(string(status)) // of the newest entry
+			if a := entry("scim_tenant"); a.Check != "tenant" || a.Outcome != doorward.AttemptRefused || !strings.Contains(strings.ToLower(a.Seen), word) {
+				t.Errorf("%s: in the protocol as %+v", status, a)
+			}
+		}
+		d.setTenantStatus(t, acme, doorward.TenantActive)
+		d.setQuotas(t, acme.ID, m{"people": 2})
+		d.send(t, "POST "+scimUsers, m{"userName": "ann@acme.example"}, idp).ok(http.StatusCreated)
 	})
 }

@@ -14,7 +14,9 @@ package audit
 import (
 	"context"
 	"net/netip"
+	"strings"
 	"time"
+	"unicode"
 
 	"github.com/doorward/doorward"
 	"github.com/doorward/doorward/app/access"
@@ -99,6 +101,9 @@ func (f Filter) parse() (store.EventFilter, []doorward.FieldError) {
 	if _, known := doorward.Lookup(chosen.Action); f.Action != "" && !known {
 		fault("action", "There is no such action. docs/events.md lists them, such as user.invite.")
 	}
+	if f.Target != "" && !hasIDForm(f.Target) {
+		fault("target", "Write the id of an object, such as usr_7vkq2m5x3yh4n6rj7wd2c5tpae: an address or a name finds nothing.")
+	}
 	if o := chosen.Outcome; o != "" && o != doorward.Done && o != doorward.Refused {
 		fault("outcome", "An event is done or refused.")
 	}
@@ -122,4 +127,11 @@ func (f Filter) parse() (store.EventFilter, []doorward.FieldError) {
 	instant("from", f.From, &chosen.From)
 	instant("to", f.To, &chosen.To)
 	return chosen, faults
+}
+
+// hasIDForm reports whether the text has the form of an id: three letters, an underscore, and more without blanks.
+func hasIDForm(text string) bool {
+	prefix, rest, found := strings.Cut(text, "_")
+	isLetter := func(r rune) bool { return r >= 'a' && r <= 'z' }
+	return found && len(prefix) == 3 && strings.TrimFunc(prefix, isLetter) == "" && rest != "" && !strings.ContainsFunc(rest, unicode.IsSpace) && !strings.Contains(rest, "@")
 }

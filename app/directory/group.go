@@ -36,17 +36,18 @@ type GroupPage struct {
 // (RFC 7644, 3.4.2.4: a page may be shorter than count). Errors: unavailable.
 func (d *Directories) Groups(ctx context.Context, by doorward.Caller, filter scim.Filter, start, count int, withMembers bool) (page GroupPage, err error) {
 	f, some := groupFilter(filter)
-	if !some {
+	if !some || by.IsDraft {
 		return page, nil
 	}
 	err = d.db.Snapshot(ctx, func(read store.Reader) error {
 		page = GroupPage{}
 		if f.Member != "" {
 			people, err := read.DirectoryPeople(ctx, by.TenantID, by.ConnectionID, []string{f.Member})
-			if err != nil || len(people) == 0 {
+			p, known := people[f.Member]
+			if err != nil || !known || isFormer(f.Member, p) {
 				return err
 			}
-			f.Member = people[f.Member].ID
+			f.Member = p.ID
 		}
 		groups, total, err := read.DirectoryGroups(ctx, by.ConnectionID, f, start-1, count)
 		page.Total = total
@@ -315,13 +316,13 @@ func (w *work) difference(groupID string, to scim.GroupChange) (in, out []string
 	}
 	for _, id := range come {
 		p, known := people[id]
-		if !known {
+		if !known || isFormer(id, p) {
 			return nil, nil, refuse(scim.InvalidValue, AdviceMember, "A member isn't known here. Nothing was changed: provision the person first.")
 		}
 		in = append(in, p.ID)
 	}
 	for _, id := range to.Out {
-		if p, known := people[id]; known {
+		if p, known := people[id]; known && !isFormer(id, p) {
 			id = p.ID
 		}
 		out = append(out, id)
@@ -334,6 +335,9 @@ func (w *work) difference(groupID string, to scim.GroupChange) (in, out []string
 	}
 	return in, out, nil
 }
+
+// isFormer reports whether the id is the account's alone, and so names nobody to directories: see find.
+func isFormer(id string, p store.DirectoryPerson) bool { return id == p.UserID && id != p.ID }
 
 // orTaken returns err, or that another group has the name or the externalId.
 func orTaken(err error) error {

@@ -383,3 +383,51 @@ func TestEffectsOfGroups(t *testing.T) {
 		}
 	})
 }
+
+// Who was removed and made again is another User: a provider that still has the old id, of which the account's is one, finds
+// nobody by it, and removes nobody.
+func TestFormerID(t *testing.T) {
+	apptest.OnEach(t, func(base *apptest.Fixture) {
+		f := newFixture(base)
+		ctx, directories := f.Context(), f.Node(1).Directories
+		former := f.person("ann")
+		f.NoError(directories.Remove(ctx, f.by, former))
+		again := f.person("ann")
+		if again == former {
+			t.Fatal("the User has the former id")
+		}
+		m, err := f.Node(0).Users.Get(ctx, f.owner.Caller, former)
+		if f.NoError(err); m.Email != "ann@acme.example" {
+			t.Fatalf("the account of the new membership is %+v", m)
+		}
+		notFound := func(what string, err error) {
+			t.Helper()
+			if apptest.Code(err) != doorward.CodeNotFound {
+				t.Errorf("%s by the former id: %v", what, err)
+			}
+		}
+		_, err = directories.User(ctx, f.by, former)
+		notFound("GET", err)
+		_, err = directories.Replace(ctx, f.by, former, said("ann@acme.example", false))
+		notFound("PUT", err)
+		notFound("DELETE", directories.Remove(ctx, f.by, former))
+		group := f.group(scim.Group{DisplayName: "sales", Members: []string{again}})
+		if err := f.patch(0, group, member("add", former)); err == nil {
+			t.Error("the former id comes into a group")
+		}
+		f.NoError(f.patch(0, group, member("remove", former)))
+		for id, want := range map[string]int{former: 0, again: 1} {
+			filter, err := scim.ParseFilter(scim.Groups, `members eq "`+id+`"`)
+			f.NoError(err)
+			groups, err := directories.Groups(ctx, f.by, filter, 1, 9, false)
+			if f.NoError(err); len(groups.Groups) != want {
+				t.Errorf("%s is in %d groups", id, len(groups.Groups))
+			}
+		}
+		u, err := directories.User(ctx, f.by, again)
+		if f.NoError(err); !*u.Active || f.role(former) != doorward.RoleViewer {
+			t.Errorf("the new User is %+v, as %s", u, f.role(former))
+		}
+		f.NoError(directories.Remove(ctx, f.by, again))
+	})
+}

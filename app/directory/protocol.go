@@ -23,7 +23,7 @@ const (
 const (
 	AdviceSecret    = "scim_secret"     // enter the secret that takes its place
 	AdviceDisabled  = "scim_disabled"   // enable the connection
-	AdviceDraft     = "scim_draft"      // enable the connection, which only reads until then
+	AdviceDraft     = "scim_draft"      // enable the connection, which changes nothing until then
 	AdviceTenant    = "scim_tenant"     // the tenant is frozen or closing
 	AdviceUnknown   = "scim_unknown"    // assign the person or group again, so that it is made
 	AdviceUnique    = "scim_uniqueness" // somebody else has the name
@@ -69,19 +69,28 @@ func (r *RefusedSecret) Error() string {
 func (r *RefusedSecret) Unwrap() error { return doorward.Fail(doorward.CodeUnauthenticated, "") }
 
 // Record adds what was refused, or was odd, to the protocol of the caller's connection. The entry names by its UserID a
-// User as the directory knows it, and by its Subject a userName, if it has one. Nothing depends on whether that succeeds.
+// User as the directory knows it, by its Subject a userName, and by its Address another address of the person, if it has
+// them. The person's erasure finds it by the account, or by the address. Nothing depends on whether that succeeds.
 func (d *Directories) Record(ctx context.Context, by doorward.Caller, a doorward.Attempt) {
 	if a.ConnectionID == "" {
 		a.ConnectionID = by.ConnectionID
 	}
-	if address, err := mailaddr.Parse(a.Subject); err == nil {
-		a.Address = address
-	}
+	a.Address = addressOf(a.Subject, a.Address)
 	if a.UserID != "" {
 		a.UserID = d.accountOf(ctx, by, a.UserID)
 	}
 	a.RequestIDs = []string{by.RequestID}
 	d.providers.RecordDirectory(ctx, a)
+}
+
+// addressOf returns the canonical form of the first of the texts that is an address; empty: none is.
+func addressOf(texts ...string) string {
+	for _, text := range texts {
+		if address, err := mailaddr.Parse(text); err == nil {
+			return address
+		}
+	}
+	return ""
 }
 
 // accountOf returns the id of the account that the User has; empty: none, or it can't be read now.

@@ -72,8 +72,11 @@ type Page struct {
 }
 
 // Users returns the people whom the filter selects, from the one with the number start on, counted from 1, in the order
-// in which they came: count at most. Errors: unavailable.
+// in which they came: count at most. A draft's directory sees nobody (docs/decisions/0032-drafts-see-nobody.md). Errors: unavailable.
 func (d *Directories) Users(ctx context.Context, by doorward.Caller, filter scim.Filter, start, count int) (page Page, err error) {
+	if by.IsDraft {
+		return page, nil
+	}
 	err = d.db.Snapshot(ctx, func(read store.Reader) error {
 		page = Page{}
 		if err := page.read(ctx, read, by, filter, start, count); err != nil {
@@ -202,8 +205,12 @@ func meets(u User, c scim.Condition) bool {
 	return false
 }
 
-// User returns the person with the id, which may be another name of the account. Errors: not_found, unavailable.
+// User returns the person with the id, which may be another name of the account. Errors: not_found, also for a draft's
+// directory; unavailable.
 func (d *Directories) User(ctx context.Context, by doorward.Caller, id string) (u User, err error) {
+	if by.IsDraft {
+		return u, notFound(store.ErrNone)
+	}
 	err = d.db.Snapshot(ctx, func(read store.Reader) error {
 		u, err = shown(ctx, read, by, id)
 		return err
@@ -234,8 +241,9 @@ func notFound(err error) error {
 	return err
 }
 
-// find returns the person with the id: one that the directory has described, or a member under any of their names within
-// the tenant; or store.ErrNone.
+// find returns the person with the id: one that the directory has described, or a member under an id by which any directory
+// of the tenant has, or a member whom none has, under the account's; or store.ErrNone. An account's id may be that of a User
+// who was removed, and has come back as another one: the old id doesn't mean them.
 func find(ctx context.Context, read store.Reader, by doorward.Caller, id string) (store.DirectoryEntry, error) {
 	e, err := read.DirectorySaid(ctx, by.ConnectionID, by.TenantID, id)
 	if !errors.Is(err, store.ErrNone) {
@@ -250,7 +258,10 @@ func find(ctx context.Context, read store.Reader, by doorward.Caller, id string)
 			return read.DirectoryMember(ctx, by.ConnectionID, by.TenantID, a.UserID)
 		}
 	}
-	return read.DirectoryMember(ctx, by.ConnectionID, by.TenantID, id)
+	if e, err = read.DirectoryMember(ctx, by.ConnectionID, by.TenantID, id); err == nil && e.ID != id {
+		return store.DirectoryEntry{}, store.ErrNone
+	}
+	return e, err
 }
 
 // findNamed returns the person with the userName, without letter case; or store.ErrNone.

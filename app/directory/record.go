@@ -68,10 +68,10 @@ func (w *work) effect(id string, before, after *doorward.DirectoryPerson) error 
 	}
 	e := doorward.DirectoryEffect{Kind: w.kindOf(before, after), SubjectID: id}
 	if before != nil {
-		e.UserID = before.UserID
+		e.UserID, e.Address = before.UserID, before.Address
 	}
 	if after != nil {
-		e.UserID = cmp.Or(after.UserID, e.UserID)
+		e.UserID, e.Address = cmp.Or(after.UserID, e.UserID), after.Address
 	}
 	e, err := withStates(e, before, after)
 	if err == nil && e.Before != e.After {

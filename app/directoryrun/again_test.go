@@ -112,3 +112,44 @@ func TestUndoInTurn(t *testing.T) {
 		}
 	})
 }
+
+// Nobody is invited by an undo who was invited since, by another id or by hand, and whose invitation was revoked again.
+func TestUndoOfInvitations(t *testing.T) {
+	apptest.OnEach(t, func(base *apptest.Fixture) {
+		f := newFixture(base)
+		byRuns, byHand, kept := "gus@elsewhere.example", "hal@elsewhere.example", "ivo@elsewhere.example"
+		ids := map[string]string{}
+		for _, name := range []string{byRuns, byHand, kept} {
+			ids[name] = f.make(name)
+		}
+		guest := f.Join(f.owner, doorward.RoleViewer).User // with an account of their own
+		f.pause()
+		for _, id := range ids {
+			f.remove(id)
+		}
+		f.remove(guest.ID)
+		first := f.last()
+		f.pause()
+		again := []string{f.make(byRuns), f.make(guest.Email)}
+		f.pause()
+		for _, id := range again {
+			f.remove(id)
+		}
+		last := f.last()
+		inv, _ := f.Invite(f.owner, byHand, doorward.RoleViewer)
+		f.NoError(f.Node(0).Invitations.Revoke(f.Context(), f.owner.Caller, inv.ID))
+
+		undone := f.undo(first)
+		for _, id := range []string{ids[byRuns], ids[byHand], guest.ID} {
+			if why := f.why(undone, id); why != doorward.UndoneChangedSince {
+				t.Errorf("%s is left as %q", id, why)
+			}
+		}
+		if n := f.Int(`SELECT count(*) FROM invitations WHERE state = 'PENDING'`); n != 1 {
+			t.Errorf("%d invitations are pending, want that of %s", n, kept)
+		}
+		if undone := f.undo(last); undone.DirectoryRun.Left > 0 {
+			t.Errorf("of the last run %v are left", undone.Left)
+		}
+	})
+}

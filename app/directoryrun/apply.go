@@ -20,7 +20,7 @@ func (u *undoing) groups() (int, error) {
 	for _, id := range ids {
 		why := u.leave
 		if err == nil && why == "" {
-			why, err = u.remakeGroup(id)
+			_, why, err = u.remakeGroup(id)
 		}
 		if err == nil {
 			err = u.mark(id, why)
@@ -29,40 +29,42 @@ func (u *undoing) groups() (int, error) {
 	return len(ids), err
 }
 
-func (u *undoing) remakeGroup(id string) (doorward.Undone, error) {
+// remakeGroup reports whether the group has come back.
+func (u *undoing) remakeGroup(id string) (made bool, why doorward.Undone, err error) {
 	effects, err := u.tx.DirectoryEffectsOf(u.ctx, u.run.ID, id)
-	if err != nil {
-		return "", err
+	if err != nil || len(effects) == 0 {
+		return false, "", err
 	}
 	last := effects[len(effects)-1]
 	if effects[0].Before == "" || last.After != "" {
-		return "", nil // it was made, or is still there
+		return false, "", nil // it was made, or is still there
 	}
 	was, err := parsed[doorward.DirectoryGroupState](last.Before)
 	if err != nil {
-		return "", err
+		return false, "", err
 	}
 	if _, err = u.tx.DirectoryGroup(u.ctx, u.con.ID, id); !errors.Is(err, store.ErrNone) {
-		return "", err
+		return false, "", err
 	}
 	g := doorward.DirectoryGroup{
 		ID: id, ConnectionID: u.con.ID, TenantID: u.con.TenantID, DisplayName: was.DisplayName, ExternalID: was.ExternalID,
 		CreatedAt: u.tx.Now, ChangedAt: u.tx.Now,
 	}
 	if taken, err := u.tx.DirectoryGroupTaken(u.ctx, g); err != nil || taken {
-		return doorward.UndoneNameTaken, err
+		return false, doorward.UndoneNameTaken, err
 	}
 	if err := u.tx.InsertDirectoryGroup(u.ctx, g); err != nil {
-		return "", err
+		return false, "", err
 	}
-	for _, m := range u.con.Mappings {
+	for i, m := range u.con.Mappings {
 		if m.GroupID == "" && slices.Contains(was.Mapped, m.Group) {
 			if err := u.tx.MatchMapping(u.ctx, u.con.ID, m.Group, id); err != nil {
-				return "", err
+				return false, "", err
 			}
+			u.con.Mappings[i].GroupID = id
 		}
 	}
-	return "", nil
+	return true, "", nil
 }
 
 // places brings people back into groups that they have left by the run, and takes those out who have come by it. Roles
@@ -72,7 +74,7 @@ func (u *undoing) places() (int, error) {
 	for _, m := range pending {
 		why := u.leave
 		if err == nil && why == "" {
-			why, err = u.place(m.GroupID, m.MemberID)
+			_, why, err = u.place(m.GroupID, m.MemberID)
 		}
 		if why == "" {
 			why = doorward.UndoneDone
@@ -84,35 +86,39 @@ func (u *undoing) places() (int, error) {
 	return len(pending), err
 }
 
-func (u *undoing) place(groupID, memberID string) (doorward.Undone, error) {
+// place reports whether the member has come back into the group, or has left it.
+func (u *undoing) place(groupID, memberID string) (moved bool, why doorward.Undone, err error) {
 	moves, err := u.tx.DirectoryMovesOf(u.ctx, u.run.ID, groupID, memberID)
-	if err != nil {
-		return "", err
+	if err != nil || len(moves) == 0 {
+		return false, "", err
 	}
 	wasIn, leftIn := !moves[0].Joined, moves[len(moves)-1].Joined
 	if wasIn == leftIn {
-		return "", nil
+		return false, "", nil
 	}
 	if again, err := u.tx.MovedAgain(u.ctx, moves[len(moves)-1]); err != nil || again {
-		return doorward.UndoneChangedSince, err
+		return false, doorward.UndoneChangedSince, err
 	}
 	if !wasIn {
-		if _, err := u.tx.RemovePlaces(u.ctx, groupID, []string{memberID}); err != nil {
-			return "", err
+		removed, err := u.tx.RemovePlaces(u.ctx, groupID, []string{memberID})
+		if err != nil {
+			return false, "", err
 		}
-		return "", u.mapRole(memberID)
+		return len(removed) > 0, "", u.mapRole(memberID)
 	}
 	if _, err := u.tx.DirectoryGroup(u.ctx, u.con.ID, groupID); err != nil {
-		return orNone(err, doorward.UndoneChangedSince)
+		why, err = orNone(err, doorward.UndoneChangedSince)
+		return false, why, err
 	}
 	comesBack, err := u.isOrWas(memberID)
 	if err != nil || !comesBack {
-		return doorward.UndoneChangedSince, err
+		return false, doorward.UndoneChangedSince, err
 	}
-	if _, err := u.tx.AddPlaces(u.ctx, groupID, []string{memberID}); err != nil {
-		return "", err
+	added, err := u.tx.AddPlaces(u.ctx, groupID, []string{memberID})
+	if err != nil {
+		return false, "", err
 	}
-	return "", u.mapRole(memberID)
+	return len(added) > 0, "", u.mapRole(memberID)
 }
 
 // isOrWas reports whether the person is a User, or was one before the run, which has removed them.
@@ -140,21 +146,27 @@ func (u *undoing) people() (int, error) {
 	for _, id := range ids {
 		var p plan
 		if err == nil {
-			p, err = u.plan(id)
-		}
-		for _, d := range p.do {
-			if err == nil {
-				err = u.perform(p, d)
-			}
-		}
-		if err == nil {
-			err = u.leaveNoPlace(p)
+			p, err = u.person(id)
 		}
 		if err == nil {
 			err = u.mark(id, p.why)
 		}
 	}
 	return len(ids), err
+}
+
+// person does what is planned for a person, and returns the plan.
+func (u *undoing) person(id string) (plan, error) {
+	p, err := u.plan(id)
+	for _, d := range p.do {
+		if err == nil {
+			err = u.perform(p, d)
+		}
+	}
+	if err == nil {
+		err = u.leaveNoPlace(p)
+	}
+	return p, err
 }
 
 // leaveNoPlace removes the places of somebody who wasn't brought back.

@@ -8,12 +8,14 @@
 //
 //	run.go      lists
 //	undo.go     asking for an undo, its transactions
+//	try.go      the dry run: the same, rolled back
 //	plan.go     what it does for a person, and whether it may
 //	apply.go    doing it
 package directoryrun
 
 import (
 	"sync/atomic"
+	"time"
 
 	"github.com/doorward/doorward/app/access"
 	"github.com/doorward/doorward/app/member"
@@ -29,11 +31,12 @@ type Runs struct {
 	undone atomic.Int64  // people and groups that this node has brought back
 	left   atomic.Int64  // and has left as they are
 	asked  chan struct{} // has a value when an undo was asked for on this node
+	tryFor time.Duration // how long a dry run goes on to further people
 }
 
 // New returns the feature.
 func New(writer *access.Writer, db *store.DB, life store.SessionLifetime, owners member.Owners) *Runs {
-	return &Runs{writer: writer, db: db, life: life, owners: owners, asked: make(chan struct{}, 1)}
+	return &Runs{writer: writer, db: db, life: life, owners: owners, asked: make(chan struct{}, 1), tryFor: tryFor}
 }
 
 // Undone returns how many people and groups this node has brought back, and has left as they are.

@@ -10,7 +10,7 @@ import (
 	"github.com/doorward/doorward/store"
 )
 
-// Deed is one thing that an undo does for a person.
+// Deed is one thing that an undo does for a person, or a group.
 type Deed string
 
 // The deeds.
@@ -22,6 +22,11 @@ const (
 	GiveRole Deed = "role"      // the role from before the run
 	Invite   Deed = "invited"   // a new invitation goes out, in place of the one that it has revoked
 	Uninvite Deed = "uninvited" // the invitation that it has sent ends
+
+	// Of places and groups, to which an undo comes before people.
+
+	Move   Deed = "moved"  // places in groups come back, or end
+	Remake Deed = "remade" // a group that the run has deleted comes back
 )
 
 // plan is what the undo does for a person, and why it leaves something as it is.
@@ -183,6 +188,11 @@ func (u *undoing) check(p *plan) error {
 
 // obstacle returns why a deed can't be done; empty: it can.
 func (u *undoing) obstacle(p *plan, d Deed) (doorward.Undone, error) {
+	if d == Invite && p.now == nil {
+		if why, err := u.taken(p.before.Said); why != "" || err != nil {
+			return why, err
+		}
+	}
 	if again, err := u.isChangedAgain(p, d); err != nil || again {
 		return doorward.UndoneChangedSince, err
 	}
@@ -197,10 +207,6 @@ func (u *undoing) obstacle(p *plan, d Deed) (doorward.Undone, error) {
 		return u.roleObstacle(p.before)
 	case GiveRole:
 		return u.roleObstacle(p.before)
-	case Invite:
-		if p.now == nil {
-			return u.taken(p.before.Said)
-		}
 	case Suspend:
 		if p.now.Role == doorward.RoleOwner {
 			return doorward.UndoneOwner, nil
@@ -214,15 +220,36 @@ func (u *undoing) obstacle(p *plan, d Deed) (doorward.Undone, error) {
 func (u *undoing) isChangedAgain(p *plan, d Deed) (bool, error) {
 	switch d {
 	case Rejoin:
-		again, err := u.tx.ChangedAgain(u.ctx, p.last, p.userID, [2]doorward.DirectoryEffectKind{doorward.DirectoryMade, doorward.DirectoryRemoved})
+		again, err := u.isMadeAgain(p)
 		if err != nil || again {
 			return again, err
 		}
 		return u.tx.RemovedSince(u.ctx, u.con.TenantID, p.before.UserID, p.last.At)
-	case Resume, Suspend, Invite, Uninvite:
-		return u.tx.ChangedAgain(u.ctx, p.last, "", [2]doorward.DirectoryEffectKind{doorward.DirectorySuspended, doorward.DirectoryResumed})
+	case Invite:
+		again, err := u.isMadeAgain(p)
+		if err != nil || again {
+			return again, err
+		}
+		if again, err = u.tx.InvitedSince(u.ctx, u.con.TenantID, p.last.Address, p.last.At); err != nil || again {
+			return again, err
+		}
+		return u.isSwitchedAgain(p)
+	case Resume, Suspend, Uninvite:
+		return u.isSwitchedAgain(p)
 	}
 	return false, nil
+}
+
+// isMadeAgain reports whether a later run has made or removed the person, under any id, or somebody with the address.
+func (u *undoing) isMadeAgain(p *plan) (bool, error) {
+	return u.tx.ChangedAgain(u.ctx, p.last, p.userID, [2]doorward.DirectoryEffectKind{doorward.DirectoryMade, doorward.DirectoryRemoved})
+}
+
+// isSwitchedAgain reports whether a later run has switched the User on or off.
+func (u *undoing) isSwitchedAgain(p *plan) (bool, error) {
+	last := p.last
+	last.Address = "" // another User with the address has states of its own
+	return u.tx.ChangedAgain(u.ctx, last, "", [2]doorward.DirectoryEffectKind{doorward.DirectorySuspended, doorward.DirectoryResumed})
 }
 
 // orNone returns why instead of store.ErrNone.
@@ -273,8 +300,6 @@ func (u *undoing) roleObstacle(was *doorward.DirectoryPerson) (doorward.Undone, 
 		return doorward.UndoneRoleGone, nil
 	case member.AtMostAdmin(u.rules, was.Role) == "":
 		return doorward.UndoneRoleTooHigh, nil
-	case u.isDry: // groups aren't back yet
-		return "", nil
 	}
 	roles, err := u.tx.MappedRolesOf(u.ctx, u.con.TenantID, was.UserID)
 	if err != nil {

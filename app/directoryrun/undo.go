@@ -12,12 +12,8 @@ import (
 	"github.com/doorward/doorward/store"
 )
 
-const (
-	// peopleAtOnce is how many people or groups one transaction of an undo changes, so that others wait for it only briefly.
-	peopleAtOnce = 100
-	// LookedAt is how many people a dry run looks at: its answer has to come within 3 s.
-	LookedAt = 200
-)
+// peopleAtOnce is how many people or groups one transaction of an undo changes, so that others wait for it only briefly.
+const peopleAtOnce = 100
 
 // Undo begins the undo of a run, in which nothing is recorded any more. Errors: not_found, already_undone, undo_over,
 // step_up_required, forbidden.
@@ -61,75 +57,6 @@ func mayUndo(run doorward.DirectoryRun, tx *access.Tx) error {
 		return doorward.Fail(doorward.CodeUndoOver, "")
 	}
 	return nil
-}
-
-// Preview is what an undo would do.
-type Preview struct {
-	Back  []Back // people for whom it would do something
-	Left  []Left // people whom it would leave as they are
-	Total int    // people of the run; only the latest were looked at
-}
-
-// Back is what an undo does for a person.
-type Back struct {
-	SubjectID, UserID string
-	Does              []Deed
-}
-
-// errLooked rolls a dry run back.
-var errLooked = errors.New("directoryrun: a dry run")
-
-// Try returns what Undo would do for the people whom the run changed last, and changes nothing. Errors: those of Undo.
-func (r *Runs) Try(ctx context.Context, by doorward.Caller, connectionID, id string) (p Preview, err error) {
-	con, err := provider.Find(ctx, r.db.Read(), by, connectionID)
-	if err != nil {
-		return p, err
-	}
-	_, err = r.writer.Do(ctx, by, doorward.DirectoryUndo, provider.Object(con), func(tx *access.Tx) error {
-		found, err := find(ctx, tx.Reader, by, connectionID, id)
-		if err == nil {
-			err = mayUndo(found, tx)
-		}
-		if err == nil {
-			p, err = r.look(ctx, tx, found, con)
-		}
-		if err == nil {
-			err = errLooked
-		}
-		return err
-	})
-	if errors.Is(err, errLooked) {
-		err = nil
-	}
-	return p, err
-}
-
-func (r *Runs) look(ctx context.Context, tx *access.Tx, run doorward.DirectoryRun, con doorward.Connection) (p Preview, err error) {
-	u, err := r.undoing(ctx, tx, run, con)
-	if err != nil {
-		return p, err
-	}
-	u.isDry = true
-	if p.Total, err = tx.CountSubjectsToUndo(ctx, run.ID, doorward.PrefixUser); err != nil {
-		return p, err
-	}
-	people, err := tx.SubjectsToUndo(ctx, run.ID, doorward.PrefixUser, LookedAt)
-	for _, id := range people {
-		if err != nil {
-			return p, err
-		}
-		var plan plan
-		if plan, err = u.plan(id); err != nil {
-			return p, err
-		}
-		if len(plan.do) > 0 {
-			p.Back = append(p.Back, Back{id, plan.userID, plan.do})
-		}
-		if plan.why != "" {
-			p.Left = append(p.Left, Left{id, plan.userID, plan.why})
-		}
-	}
-	return p, err
 }
 
 // Run goes on with undos that are asked for on this node, until ctx ends. Those of nodes that have died follow by Sweep.
@@ -191,16 +118,15 @@ func codeOf(err error) doorward.Code {
 	return refusal.Code
 }
 
-// inTransaction does a step for at most limit people or groups; with leave it leaves them as they are.
-func (r *Runs) inTransaction(ctx context.Context, run doorward.DirectoryRun, limit int, leave doorward.Undone, step func(*undoing) (int, error)) (n int, err error) {
+// transaction runs fn, maybe more than once, in a transaction of the run's undo under the lock on the tenant. Without the
+// connection, with which the run has gone, it doesn't.
+func (r *Runs) transaction(ctx context.Context, run doorward.DirectoryRun, fn func(*undoing) error) error {
 	on := doorward.Object{Type: "connection", ID: run.ConnectionID, TenantID: run.TenantID, ConnectionID: run.ConnectionID}
-	var done, left int
-	_, err = r.writer.Do(ctx, access.System, doorward.DirectoryUndo, on, func(tx *access.Tx) error {
-		n, done, left = 0, 0, 0
+	_, err := r.writer.Do(ctx, access.System, doorward.DirectoryUndo, on, func(tx *access.Tx) error {
 		tx.SkipEvent()
 		con, err := tx.Connection(ctx, run.ConnectionID)
 		if errors.Is(err, store.ErrNone) {
-			return nil // the run has gone with it
+			return nil
 		}
 		if err != nil {
 			return err
@@ -209,12 +135,22 @@ func (r *Runs) inTransaction(ctx context.Context, run doorward.DirectoryRun, lim
 		if err != nil {
 			return err
 		}
+		return fn(u)
+	})
+	return err
+}
+
+// inTransaction does a step for at most limit people or groups; with leave it leaves them as they are.
+func (r *Runs) inTransaction(ctx context.Context, run doorward.DirectoryRun, limit int, leave doorward.Undone, step func(*undoing) (int, error)) (n int, err error) {
+	var done, left int
+	err = r.transaction(ctx, run, func(u *undoing) (err error) {
+		n, done, left = 0, 0, 0
 		u.limit, u.leave = limit, cmp.Or(leave, u.leave)
 		if n, err = step(u); err != nil {
 			return err
 		}
 		done, left = u.done, u.left
-		return tx.CountUndone(ctx, run.ID, done, left)
+		return u.tx.CountUndone(ctx, run.ID, done, left)
 	})
 	if err == nil {
 		r.undone.Add(int64(done))
@@ -245,7 +181,6 @@ type undoing struct {
 	tenant doorward.Tenant
 	rules  *doorward.Rules
 	by     doorward.Caller // who has asked for it
-	isDry  bool
 	limit  int
 	leave  doorward.Undone // unless empty, why everybody is left as they are
 
@@ -267,9 +202,6 @@ func (r *Runs) undoing(ctx context.Context, tx *access.Tx, run doorward.Director
 	}
 	if u.rules, err = tx.Rules(ctx, run.TenantID); err != nil {
 		return nil, err
-	}
-	if run.UndoBy == "" {
-		return u, nil // a dry run: it records nothing
 	}
 	u.by = doorward.Caller{Principal: doorward.Principal{Kind: doorward.ByUser, ID: run.UndoBy, TenantID: run.TenantID}}
 	account, err := tx.Account(ctx, run.UndoBy)

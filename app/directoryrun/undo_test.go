@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"slices"
+	"strings"
 	"testing"
 	"time"
 
@@ -80,9 +81,14 @@ func (f *fixture) last() directoryrun.Run {
 	return page.Items[0]
 }
 
-// undo undoes the run to its end.
+// undo undoes the run to its end, which does what its dry run has said.
 func (f *fixture) undo(run directoryrun.Run) directoryrun.Run {
 	f.Helper()
+	before := f.Int(`SELECT count(*) FROM events`)
+	preview := f.tried(run)
+	if n := f.Int(`SELECT count(*) FROM events`); n != before {
+		f.Errorf("the dry run has recorded %d events", n-before)
+	}
 	_, err := f.Node(0).DirectoryRuns.Undo(f.Context(), f.owner.Caller, f.con, run.ID)
 	f.NoError(err)
 	f.NoError(f.Node(1).DirectoryRuns.Sweep(f.Context()))
@@ -90,6 +96,12 @@ func (f *fixture) undo(run directoryrun.Run) directoryrun.Run {
 	f.NoError(err)
 	if run.Undo != doorward.UndoDone {
 		f.Fatalf("the undo is %q", run.Undo)
+	}
+	byID := func(a, b directoryrun.Left) int { return strings.Compare(a.SubjectID, b.SubjectID) }
+	slices.SortFunc(preview.Left, byID)
+	left := slices.SortedFunc(slices.Values(run.Left), byID)
+	if !slices.Equal(preview.Left, left) {
+		f.Errorf("the dry run leaves %v, and the undo %v", preview.Left, left)
 	}
 	return run
 }
@@ -169,7 +181,7 @@ func TestUndo(t *testing.T) {
 		}
 		preview, err := f.Node(0).DirectoryRuns.Try(ctx, f.owner.Caller, f.con, run.ID)
 		f.NoError(err)
-		if len(preview.Back) != 7 || len(preview.Left) != 0 || f.roleOf(removed) != "" {
+		if len(preview.Back) != 8 || len(preview.Left) != 0 || f.roleOf(removed) != "" {
 			t.Errorf("the dry run says %+v", preview)
 		}
 		if run = f.undo(run); len(run.Left) > 0 {
@@ -418,4 +430,152 @@ func TestUndoEndsSessions(t *testing.T) {
 			t.Error("the person is still there after the undo")
 		}
 	})
+}
+
+// tried returns what a dry run says of the run, of all its people.
+func (f *fixture) tried(run directoryrun.Run) directoryrun.Preview {
+	f.Helper()
+	f.Node(0).DirectoryRuns.SetTryFor(time.Hour)
+	preview, err := f.Node(0).DirectoryRuns.Try(f.Context(), f.owner.Caller, f.con, run.ID)
+	f.NoError(err)
+	return preview
+}
+
+// doesOf returns what the dry run says that an undo does for somebody.
+func doesOf(p directoryrun.Preview, id string) []directoryrun.Deed {
+	for _, b := range p.Back {
+		if b.SubjectID == id {
+			return b.Does
+		}
+	}
+	return nil
+}
+
+// The dry run says what comes back with groups: places, and roles by them.
+func TestTryGroups(t *testing.T) {
+	apptest.OnEach(t, func(base *apptest.Fixture) {
+		f := newFixture(base)
+		ctx := f.Context()
+		admin, plain := f.make("ann@acme.example"), f.make("ben@acme.example")
+		admins, err := f.Node(0).Directories.MakeGroup(ctx, f.by(0), scim.Group{DisplayName: "admins", Members: []string{admin}})
+		f.NoError(err)
+		sales, err := f.Node(0).Directories.MakeGroup(ctx, f.by(0), scim.Group{DisplayName: "sales", ExternalID: "s", Members: []string{plain}})
+		f.NoError(err)
+		f.pause()
+		f.NoError(f.Node(0).Directories.DeleteGroup(ctx, f.by(0), admins.ID))
+		_, err = f.Node(0).Directories.ReplaceGroup(ctx, f.by(0), sales.ID, scim.Group{DisplayName: "sales", ExternalID: "s"})
+		f.NoError(err)
+		run := f.last()
+		p := f.tried(run)
+		want := map[string][]directoryrun.Deed{admin: {directoryrun.Move, directoryrun.GiveRole}, plain: {directoryrun.Move}, admins.ID: {directoryrun.Remake}}
+		for id, does := range want {
+			if got := doesOf(p, id); !slices.Equal(got, does) {
+				t.Errorf("for %s the undo does %q, want %q", id, got, does)
+			}
+		}
+		if p.People != 2 || p.Looked != 2 || p.BackTotal != 3 || p.LeftTotal != 0 || f.roleOf(admin) != doorward.RoleUser {
+			t.Errorf("the dry run says %+v", p)
+		}
+		f.undo(run)
+		if f.roleOf(admin) != doorward.RoleAdmin {
+			t.Error("the role isn't back")
+		}
+	})
+}
+
+// A dry run judges each transaction by what earlier ones have done: who has the name of somebody is taken away before, and a
+// quota is full.
+func TestTryManyPeople(t *testing.T) {
+	apptest.OnEach(t, func(base *apptest.Fixture) {
+		f := newFixture(base)
+		const n = 120
+		var ids []string
+		for i := range n {
+			ids = append(ids, f.make(fmt.Sprintf("p%d@acme.example", i)))
+		}
+		guest := f.make("gus@elsewhere.example")
+		f.pause()
+		f.remove(guest)
+		for _, id := range ids {
+			f.remove(id)
+		}
+		for i := range 2 { // the accounts, and names, of people whom the dry run comes to in its second transaction
+			f.make(fmt.Sprintf("p%d@acme.example", i))
+		}
+		f.make("gus@elsewhere.example")
+		run := f.last()
+		if p := f.tried(run); p.People != n+4 || p.Looked != n+4 || p.BackTotal != n+4 || len(p.Back) != n+4 || p.LeftTotal != 0 {
+			t.Errorf("the dry run says: %d people, %d looked at, %d back, %d left %v", p.People, p.Looked, p.BackTotal, p.LeftTotal, p.Left)
+		}
+		f.Node(0).DirectoryRuns.SetTryFor(0)
+		if p, err := f.Node(0).DirectoryRuns.Try(f.Context(), f.owner.Caller, f.con, run.ID); err != nil || p.Looked != 0 || p.People != n+4 {
+			t.Errorf("without time the dry run says %+v, %v", p, err)
+		}
+		members := f.Int(`SELECT count(*) FROM memberships`)
+		f.quota(int64(members + 110 - 2))
+		p := f.tried(run)
+		full := doorward.Undone(doorward.CodeQuotaExceeded)
+		if p.LeftTotal == 0 || p.Left[0].Why != full {
+			t.Errorf("with a quota: %d back, %d left", p.BackTotal, p.LeftTotal)
+		}
+		f.undo(run)
+	})
+}
+
+// quota bounds the people of the tenant.
+func (f *fixture) quota(people int64) {
+	f.Helper()
+	_, err := f.DB.Write(f.Context(), func(tx *store.Tx) error {
+		return tx.SetQuotas(f.Context(), f.owner.TenantID, doorward.Quotas{People: &people})
+	})
+	f.NoError(err)
+}
+
+// An undo that was asked for before the operator froze or closed the tenant changes nobody from then on, and says so. While the
+// tenant is frozen nobody begins one.
+func TestUndoInAFrozenTenant(t *testing.T) {
+	for why, stop := range map[doorward.Undone]func(*fixture) error{
+		doorward.UndoneFrozen: func(f *fixture) error {
+			return apptest.ErrorOf(f.Node(0).Tenants.Freeze(f.Context(), apptest.Operator, f.owner.TenantID))
+		},
+		doorward.UndoneClosing: func(f *fixture) error {
+			return apptest.ErrorOf(f.Node(0).Tenants.CloseFor(f.Context(), apptest.Operator, f.owner.TenantID))
+		},
+	} {
+		apptest.OnEach(t, func(base *apptest.Fixture) {
+			f := newFixture(base)
+			off := f.make("ann@acme.example")
+			group, err := f.Node(0).Directories.MakeGroup(f.Context(), f.by(0), scim.Group{DisplayName: "admins", Members: []string{off}})
+			f.NoError(err)
+			f.pause()
+			f.NoError(f.setActive(off, false))
+			f.NoError(f.Node(0).Directories.DeleteGroup(f.Context(), f.by(0), group.ID))
+			run := f.last()
+			_, err = f.Node(0).DirectoryRuns.Undo(f.Context(), f.owner.Caller, f.con, run.ID)
+			f.NoError(err)
+			f.NoError(stop(f))
+			f.NoError(f.Node(1).DirectoryRuns.Sweep(f.Context()))
+			run, err = f.Node(0).DirectoryRuns.Get(f.Context(), f.owner.Caller, f.con, run.ID)
+			f.NoError(err)
+			if run.Undo != doorward.UndoDone || run.Undone != 0 || f.why(run, off) != why || f.why(run, group.ID) != why {
+				t.Errorf("%s: the undo is %+v", why, run)
+			}
+			if m, err := f.DB.Read().User(f.Context(), f.owner.TenantID, off); err != nil || m.Status != doorward.UserSuspended {
+				t.Errorf("%s: the person is %s, %v", why, m.Status, err)
+			}
+			f.Exec(`UPDATE directory_runs SET undo_state = ''`)
+			for _, ask := range []func() error{
+				func() error {
+					return apptest.ErrorOf(f.Node(1).DirectoryRuns.Undo(f.Context(), f.owner.Caller, f.con, run.ID))
+				},
+				func() error {
+					return apptest.ErrorOf(f.Node(1).DirectoryRuns.Try(f.Context(), f.owner.Caller, f.con, run.ID))
+				},
+			} {
+				if err := ask(); apptest.Code(err) != doorward.Code(why) && apptest.Code(err) != doorward.CodeUnauthenticated {
+					t.Errorf("%s: an undo that was begun later: %v", why, err)
+				}
+			}
+		})
+	}
 }

@@ -216,13 +216,14 @@ func (e *erasing) delete(memberships []doorward.User) error {
 	if err := e.noteLeft(memberships, trails); err != nil {
 		return err
 	}
-	if err := e.blankInvitations(append([]string{e.account.Email}, former...)); err != nil {
+	addresses := append([]string{e.account.Email}, former...)
+	if err := e.blankInvitations(addresses); err != nil {
 		return err
 	}
 	if err := e.tx.ClearRequestedEmailCounters(e.ctx, e.account.ID); err != nil {
 		return err
 	}
-	if err := e.tx.DeleteDirectoryEffectsOf(e.ctx, e.account.ID); err != nil {
+	if err := e.tx.DeleteDirectoryEffectsOf(e.ctx, e.account.ID, addresses); err != nil {
 		return err
 	}
 	if err := e.tx.DeleteAccount(e.ctx, e.account); err != nil {

@@ -39,7 +39,7 @@ func checkWriting(ctx context.Context, db *store.DB) (finding, bool) {
 	if err == nil {
 		return f, true
 	}
-	f.wrong, f.code = cause(err), exitFailed
+	f.wrong, f.code = cause(err), exitUnavailable // as other commands that the database doesn't serve
 	switch {
 	case db.IsDiskFull(err):
 		f.remedy = "The disk of the database is full. Free some space: until then nobody can sign in. No restart is needed afterwards."

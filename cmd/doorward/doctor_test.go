@@ -138,6 +138,9 @@ func TestDoctorFindsAReadOnlyServer(t *testing.T) {
 		several: "database",
 	} {
 		checkDoctorFails(t, []string{"--database", dsn}, "FAIL  "+check+"       ", "read", "that it is not a standby")
+		if _, code := runDoctor(t, "--database", dsn); code != exitUnavailable {
+			t.Errorf("%s: doctor exits with %d, and other commands with %d", dsn, code, exitUnavailable)
+		}
 	}
 	checkDoctorFails(t, []string{"--database", several + "?target_session_attrs=primary"}, "FAIL  writing        ", "read-only transaction")
 }

@@ -245,6 +245,12 @@ func (s *testServer) checkConsistent() {
 			s.Errorf("server start %d: %d %s", s.starts, n, description)
 		}
 	}
+	s.checkTrail()
+}
+
+// checkTrail checks that the chains of all trails are whole.
+func (s *testServer) checkTrail() {
+	s.Helper()
 	verify := exec.Command(s.program, "audit", "verify", "--database", s.dsn)
 	verify.Dir = s.dir
 	if out, err := verify.CombinedOutput(); err != nil {

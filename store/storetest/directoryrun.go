@@ -20,7 +20,7 @@ func (f *fixture) effect(r doorward.DirectoryRun, kind doorward.DirectoryEffectK
 	f.Helper()
 	e := doorward.DirectoryEffect{
 		ID: f.id(""), RunID: r.ID, ConnectionID: r.ConnectionID, TenantID: r.TenantID, At: f.clock.read(), Kind: kind, SubjectID: subjectID, UserID: userID,
-		Before: "{}", After: `{"name": "ß"}`,
+		Address: "of-" + subjectID + "@acme.example", Before: "{}", After: `{"name": "ß"}`,
 	}
 	f.write(func(tx *store.Tx) { noError(f, tx.InsertDirectoryEffect(f.Context(), e)) })
 	return e
@@ -70,6 +70,8 @@ func directoryRuns(f *fixture) {
 	before.SubjectID = "usr_other"
 	equal(f, f.value(f.Read().ChangedAgain(ctx, before, "usr_ann", kinds)), true)
 	equal(f, f.value(f.Read().ChangedAgain(ctx, before, "", kinds)), false)
+	before.Address = off.Address
+	equal(f, f.value(f.Read().ChangedAgain(ctx, before, "", kinds)), true)
 	equal(f, f.value(f.Read().ChangedAgain(ctx, off, "", kinds)), false) // the run itself
 	f.write(func(tx *store.Tx) {
 		noError(f, tx.InsertDirectoryMoves(ctx, group, true, []string{"usr_alias", "usr_b"}))
@@ -84,9 +86,17 @@ func directoryRuns(f *fixture) {
 	equal(f, f.value(f.Read().MovedAgain(ctx, place)), false)
 	equal(f, moves, []doorward.DirectoryMove{{EffectID: group.ID, RunID: last.ID, GroupID: "grp_1", MemberID: "usr_alias", At: group.At, Joined: true}})
 
-	f.write(func(tx *store.Tx) { noError(f, tx.DeleteDirectoryEffectsOf(ctx, "usr_ann")) })
+	f.write(func(tx *store.Tx) { noError(f, tx.DeleteDirectoryEffectsOf(ctx, "usr_ann", nil)) })
 	equal(f, pages(f, 9, effects), []doorward.DirectoryEffect{group})
 	if _, total, err = f.Read().DirectoryMoves(ctx, group.ID, true, 9); total != 1 {
+		f.Errorf("%d moves are left after an erasure, %v", total, err)
+	}
+	invited := f.effect(last, doorward.DirectoryMade, "usr_b", "")
+	f.write(func(tx *store.Tx) {
+		noError(f, tx.DeleteDirectoryEffectsOf(ctx, "usr_none", []string{off.Address, invited.Address}))
+	})
+	equal(f, pages(f, 9, effects), []doorward.DirectoryEffect{group})
+	if _, total, err = f.Read().DirectoryMoves(ctx, group.ID, true, 9); total != 0 {
 		f.Errorf("%d moves are left after an erasure, %v", total, err)
 	}
 	f.write(func(tx *store.Tx) {
@@ -119,7 +129,17 @@ func placesHeld(f *fixture) {
 // undos: an undo is asked for once, and what it has come to isn't found again.
 func undos(f *fixture) {
 	ctx := f.Context()
-	con := f.connection(f.tenant("Acme"), "Okta")
+	acme := f.tenant("Acme")
+	con := f.connection(acme, "Okta")
+	began := f.clock.read()
+	f.clock.move(time.Second)
+	f.invitation(acme, "gus@elsewhere.example")
+	byDirectory := doorward.Invitation{ID: f.id("inv_"), TenantID: acme.ID, Email: "hal@elsewhere.example", Role: doorward.RoleUser, State: doorward.InvitationPending, ServiceKeyID: con.ID, ExpiresAt: f.clock.read().Add(time.Hour)}
+	f.write(func(tx *store.Tx) { f.value(tx.InsertInvitation(ctx, byDirectory)) })
+	for email, want := range map[string]bool{"gus@elsewhere.example": true, byDirectory.Email: false} {
+		equal(f, f.value(f.Read().InvitedSince(ctx, acme.ID, email, began)), want)
+		equal(f, f.value(f.Read().InvitedSince(ctx, acme.ID, email, f.clock.read())), false)
+	}
 	r := f.run(con)
 	first := f.effect(r, doorward.DirectorySuspended, "usr_b", "usr_b")
 	f.clock.move(time.Second)
@@ -134,15 +154,20 @@ func undos(f *fixture) {
 	equal(f, len(running), 1)
 	equal(f, running[0].UndoBy, "usr_owner")
 	equal(f, f.value(f.Read().SubjectsToUndo(ctx, r.ID, doorward.PrefixUser, 9)), []string{"usr_a", "usr_b"})
-	equal(f, f.value(f.Read().CountSubjectsToUndo(ctx, r.ID, doorward.PrefixUser)), 2)
+	f.write(func(tx *store.Tx) { noError(f, tx.InsertDirectoryMoves(ctx, group, false, []string{"usr_c"})) })
+	equal(f, f.value(f.Read().PeopleToUndo(ctx, r.ID, 2)), []string{"usr_a", "usr_c"})
+	equal(f, f.value(f.Read().PeopleToUndo(ctx, r.ID, 9)), []string{"usr_a", "usr_c", "usr_b"})
+	equal(f, f.value(f.Read().CountPeopleToUndo(ctx, r.ID)), 3)
+	equal(f, f.value(f.Read().GroupsToUndo(ctx, r.ID, "usr_a")), []string{"grp_1"})
 	equal(f, f.value(f.Read().SubjectsToUndo(ctx, r.ID, doorward.PrefixGroup, 9)), []string{"grp_1"})
 	equal(f, f.value(f.Read().DirectoryEffectsOf(ctx, r.ID, "usr_b")), []doorward.DirectoryEffect{first})
-	equal(f, f.value(f.Read().MovesToUndo(ctx, r.ID, 9)), []doorward.DirectoryMove{{GroupID: "grp_1", MemberID: "usr_a"}})
+	equal(f, f.value(f.Read().MovesToUndo(ctx, r.ID, 9)), []doorward.DirectoryMove{{GroupID: "grp_1", MemberID: "usr_a"}, {GroupID: "grp_1", MemberID: "usr_c"}})
 	equal(f, len(f.value(f.Read().DirectoryMovesOf(ctx, r.ID, "grp_1", "usr_a")).([]doorward.DirectoryMove)), 1)
 	f.write(func(tx *store.Tx) {
 		noError(f, tx.MarkUndone(ctx, r.ID, "usr_a", doorward.UndoneErased))
 		noError(f, tx.MarkUndone(ctx, r.ID, "usr_b", doorward.UndoneDone))
 		noError(f, tx.MarkMoveUndone(ctx, r.ID, "grp_1", "usr_a", doorward.UndoneDone))
+		noError(f, tx.MarkMoveUndone(ctx, r.ID, "grp_1", "usr_c", doorward.UndoneChangedSince))
 		noError(f, tx.CountUndone(ctx, r.ID, 1, 1))
 		f.wantChange(tx.EndDirectoryUndo(ctx, r.ID))
 		f.wantNoChange(tx.EndDirectoryUndo(ctx, r.ID))
@@ -155,6 +180,8 @@ func undos(f *fixture) {
 	})
 	equal(f, len(f.value(f.Read().SubjectsToUndo(ctx, r.ID, doorward.PrefixUser, 9)).([]string)), 0)
 	equal(f, len(f.value(f.Read().MovesToUndo(ctx, r.ID, 9)).([]doorward.DirectoryMove)), 0)
+	equal(f, f.value(f.Read().CountPeopleToUndo(ctx, r.ID)), 0)
+	equal(f, len(f.value(f.Read().GroupsToUndo(ctx, r.ID, "usr_a")).([]string)), 0)
 	second.Undone = doorward.UndoneErased
 	equal(f, f.value(f.Read().LeftByUndo(ctx, r.ID, 9)), []doorward.DirectoryEffect{second})
 	done := f.value(f.Read().DirectoryRun(ctx, con.ID, r.ID)).(doorward.DirectoryRun)

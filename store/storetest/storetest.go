@@ -95,6 +95,7 @@ var cases = []struct {
 	{"secrets of directories", scimSecrets},
 	{"people of directories", directoryUsers},
 	{"runs of directories", directoryRuns},
+	{"parts of transactions", nested},
 	{"places in groups", placesHeld},
 	{"undos of runs", undos},
 	{"people who were removed", removedMembers},

@@ -14,6 +14,28 @@ import (
 	"github.com/doorward/doorward/store"
 )
 
+// nested: what fails in a transaction is taken back, also around what has failed before, and the rest stays.
+func nested(f *fixture) {
+	ctx := f.Context()
+	acme := f.tenant("Acme")
+	rename := func(tx *store.Tx, name string, err error) error {
+		acme.Name = name
+		return tx.Nested(ctx, func() error { return errors.Join(tx.EditTenant(ctx, acme), err) })
+	}
+	failure := errors.New("failure")
+	f.write(func(tx *store.Tx) {
+		noError(f, rename(tx, "Globex", nil))
+		equal(f, errors.Is(rename(tx, "Initech", failure), failure), true)
+		outer := tx.Nested(ctx, func() error {
+			noError(f, rename(tx, "Umbrella", nil))
+			equal(f, errors.Is(rename(tx, "Hooli", failure), failure), true)
+			return failure
+		})
+		equal(f, errors.Is(outer, failure), true)
+	})
+	equal(f, f.value(f.Read().Tenant(ctx, acme.ID)).(doorward.Tenant).Name, "Globex")
+}
+
 // oneInstant: all rows written by a transaction have the same time, even if the
 // clock advances.
 func oneInstant(f *fixture) {
@@ -197,7 +219,7 @@ func WantBroken(t testing.TB, db *store.DB) {
 		wantFault(t, m.Name, call(ctx, queries.MethodByName(m.Name)))
 	}
 	for m := range reflect.TypeFor[*store.Tx]().Methods() {
-		if m.Type.NumOut() == 0 { // configures the transaction, and runs nothing
+		if m.Type.NumOut() == 0 || m.Name == "Nested" { // configures the transaction, or reads and writes nothing itself
 			continue
 		}
 		_, err := db.Write(ctx, func(tx *store.Tx) error { return call(ctx, reflect.ValueOf(tx).MethodByName(m.Name)) })
@@ -252,7 +274,7 @@ func cancelledRequest(f *fixture) {
 		})
 	}
 	for m := range reflect.TypeFor[*store.Tx]().Methods() {
-		if m.Type.NumOut() == 0 { // configures the transaction, and runs nothing
+		if m.Type.NumOut() == 0 || m.Name == "Nested" { // configures the transaction, or reads and writes nothing itself
 			continue
 		}
 		err := hangUp(func(ctx context.Context, tx reflect.Value) error { return call(ctx, tx.MethodByName(m.Name)) })

@@ -39,9 +39,9 @@ type directoryRunView struct {
 	From      time.Time          `json:"from" example:"2026-03-02T09:30:00Z"`
 	To        *time.Time         `json:"to,omitempty" example:"2026-03-02T09:41:12Z" doc:"When it changed something last; absent while the run may still grow"`
 	Made      int                `json:"made" example:"12" doc:"People who were made members, or invited"`
-	Changed   int                `json:"changed" doc:"Changes of other kinds, those of groups included"`
-	Suspended int                `json:"suspended"`
-	Removed   int                `json:"removed"`
+	Changed   int                `json:"changed" doc:"Changes of other kinds, those of groups and of invitations included"`
+	Suspended int                `json:"suspended" doc:"Members whom it has suspended"`
+	Removed   int                `json:"removed" doc:"People whom it has removed, members or invited"`
 	Undo      *directoryUndoView `json:"undo,omitempty" doc:"Absent if nobody has asked for it"`
 }
 
@@ -164,9 +164,9 @@ type directoryRunDetail struct {
 	From      time.Time          `json:"from" example:"2026-03-02T09:30:00Z"`
 	To        *time.Time         `json:"to,omitempty" example:"2026-03-02T09:41:12Z" doc:"When it changed something last; absent while the run may still grow"`
 	Made      int                `json:"made" example:"12" doc:"People who were made members, or invited"`
-	Changed   int                `json:"changed" doc:"Changes of other kinds, those of groups included"`
-	Suspended int                `json:"suspended"`
-	Removed   int                `json:"removed"`
+	Changed   int                `json:"changed" doc:"Changes of other kinds, those of groups and of invitations included"`
+	Suspended int                `json:"suspended" doc:"Members whom it has suspended"`
+	Removed   int                `json:"removed" doc:"People whom it has removed, members or invited"`
 	Undo      *directoryUndoView `json:"undo,omitempty" doc:"Absent if nobody has asked for it"`
 
 	Items []directoryEffectView `json:"items" doc:"Its effects"`
@@ -214,14 +214,18 @@ type undoRunInput struct {
 func (undoRunInput) OptionalBody() {}
 
 type broughtBackView struct {
-	UserID string              `json:"userId" doc:"As in undo.left"`
-	Does   []directoryrun.Deed `json:"does" example:"[\"rejoins\"]" doc:"rejoins, leaves, resumed, suspended, role, invited, uninvited"`
+	UserID  string              `json:"userId,omitempty" doc:"As in undo.left"`
+	GroupID string              `json:"groupId,omitempty" example:"grp_5tqm7x3yh4n6rj7wd2c5tpae7k"`
+	Does    []directoryrun.Deed `json:"does" example:"[\"rejoins\"]" doc:"rejoins, leaves, resumed, suspended, role, invited, uninvited; moved: places in groups come back, or end; remade: the group comes back"`
 }
 
 type undoPreviewView struct {
-	People int               `json:"people" doc:"How many people the run has changed"`
-	Back   []broughtBackView `json:"back" doc:"What would be undone, for the 200 people whom the run changed last"`
-	Left   []undoLeftView    `json:"left" doc:"Who of these would be left as they are, and why"`
+	People    int               `json:"people" doc:"How many people the run has changed"`
+	Looked    int               `json:"looked" doc:"How many of these the dry run has looked at: those whom the run changed last, as many as it comes to in 1.5 s"`
+	Back      []broughtBackView `json:"back" doc:"What would be undone: 200 people and groups at most"`
+	BackTotal int               `json:"backTotal" doc:"For how many of those whom it has looked at, and groups, something would be undone"`
+	Left      []undoLeftView    `json:"left" doc:"Who would be left as they are, and why: 200 at most"`
+	LeftTotal int               `json:"leftTotal" doc:"How many of those whom it has looked at would be left as they are"`
 }
 
 type undoneRunView struct {
@@ -231,7 +235,7 @@ type undoneRunView struct {
 
 var docUndoDirectoryRun = front.Doc{
 	ID: "undoDirectoryRun", Tag: "Sign-on", Summary: "Take back what a directory has done in a run",
-	Description: "Memberships, reasons of suspension, roles and places in groups come back where nobody has changed them since; addresses, attributes and sessions don't. The undo goes on after the answer 202: `GET` the run to see how far it is. A run can be undone once, within 7 days after its last change; what the directory writes from then on belongs to another run. Mend the directory first, or disable the connection: its next synchronisation may do the same again. A dry run is answered with 200.",
+	Description: "Memberships, reasons of suspension, roles and places in groups come back where nobody has changed them since; addresses, attributes and sessions don't. The undo goes on after the answer 202: `GET` the run to see how far it is. A run can be undone once, within 7 days after its last change; what the directory writes from then on belongs to another run. Mend the directory first, or disable the connection: its next synchronisation may do the same again. A dry run does the same and rolls it back; it is answered with 200.",
 	Errors:      []doorward.Code{doorward.CodeStepUpRequired, doorward.CodeNotFound, doorward.CodeAlreadyUndone, doorward.CodeUndoOver},
 }
 
@@ -252,9 +256,18 @@ func (a *api) undoDirectoryRun(ctx context.Context, c *front.Call, in undoRunInp
 	if err != nil {
 		return out, err
 	}
-	out.Preview = &undoPreviewView{People: p.Total, Back: []broughtBackView{}, Left: viewLeft(p.Left)}
+	out.Preview = &undoPreviewView{
+		People: p.People, Looked: p.Looked, Back: []broughtBackView{}, BackTotal: p.BackTotal, Left: viewLeft(p.Left), LeftTotal: p.LeftTotal,
+	}
 	for _, b := range p.Back {
-		out.Preview.Back = append(out.Preview.Back, broughtBackView{cmp.Or(b.UserID, b.SubjectID), b.Does})
+		out.Preview.Back = append(out.Preview.Back, viewBack(b))
 	}
 	return out, nil
+}
+
+func viewBack(b directoryrun.Back) broughtBackView {
+	if b.IsGroup() {
+		return broughtBackView{GroupID: b.SubjectID, Does: b.Does}
+	}
+	return broughtBackView{UserID: cmp.Or(b.UserID, b.SubjectID), Does: b.Does}
 }

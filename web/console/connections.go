@@ -61,6 +61,18 @@ func (p provider) Tags() ui.Tags {
 // IsDirectory reports whether the connection is a directory alone, by which nobody signs in.
 func (p provider) IsDirectory() bool { return p.Type == doorward.SCIMDirectory }
 
+// LinkKey ends the keys of the messages about what a set-up link is for: by that of a directory alone nobody tests, and
+// only of a draft it makes secrets.
+func (p provider) LinkKey() string {
+	switch {
+	case !p.IsDirectory():
+		return ""
+	case p.Status == doorward.ConnectionDraft:
+		return ".draft"
+	}
+	return ".directory"
+}
+
 // CanBeEnabled reports whether nothing has to be tested first.
 func (p provider) CanBeEnabled() bool { return p.IsTested() || p.IsDirectory() }
 

@@ -105,8 +105,13 @@ type shownEffect struct {
 
 // Key is the key of the message about the kind.
 func (e shownEffect) Key() string {
-	if e.IsGroup() {
+	switch {
+	case e.IsGroup():
 		return "runs.group." + string(e.Kind)
+	case e.UserID == "" && e.Kind == doorward.DirectorySuspended:
+		return "runs.effect.uninvited"
+	case e.UserID == "" && e.Kind == doorward.DirectoryResumed:
+		return "runs.effect.invited"
 	}
 	return "runs.effect." + string(e.Kind)
 }
@@ -356,8 +361,7 @@ func (h *console) fillUndo(ctx context.Context, c *ui.Call, q *undoQuestion) err
 	if err != nil {
 		return err
 	}
-	q.IsShown, q.BackTotal, q.LeftTotal = true, len(would.Back), len(would.Left)
-	q.Unlooked = max(0, would.Total-directoryrun.LookedAt)
+	q.IsShown, q.BackTotal, q.LeftTotal, q.Unlooked = true, would.BackTotal, would.LeftTotal, would.People-would.Looked
 	for _, b := range would.Back[:min(len(would.Back), shownOfUndo)] {
 		one := shownBack{Subject: named(subjects, b.SubjectID)}
 		for _, deed := range b.Does {

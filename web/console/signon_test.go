@@ -3,6 +3,7 @@ package console_test
 import (
 	"crypto/tls"
 	"html"
+	"io"
 	"net/http"
 	"net/netip"
 	"net/url"
@@ -263,6 +264,9 @@ func TestDirectoryPages(t *testing.T) {
 	created := b.submit("/console/sso/new", url.Values{"type": {"scim"}, "product": {"okta"}, "name": {"Acme <dir>"}}, "added, as a draft", ">Directory<", "In the console of Okta", s.URL+"/scim/v2</code>", "has not asked yet", "There is none yet")
 	lacks(t, created, "Not tested", `?tab=test"`)
 	at := "/console/sso/connections/" + b.findOn(connectionLink, created)
+	lacks(t, b.get(at, http.StatusOK, "makes the secret for the provider"), "and tests")
+	lacks(t, b.get(at+"/setup-link", http.StatusOK, "the instructions, the secrets"), "a test")
+	lacks(t, b.post(at+"/setup-link", url.Values{"days": {"1"}}, http.StatusOK, "when the provider has asked"), "a test")
 	b.post(at+"/scim-secrets?tab=directory", url.Values{"days": {"9999"}}, http.StatusUnprocessableEntity)
 	secret := regexp.MustCompile(`>(dwc_[A-Za-z0-9_-]+)<`)
 	made := b.post(at+"/scim-secrets?tab=directory", url.Values{"days": {"90"}}, http.StatusOK, "this once", "It works until")
@@ -274,6 +278,7 @@ func TestDirectoryPages(t *testing.T) {
 
 	b.get(at+"/enable", http.StatusOK, "the directory makes, changes and ends memberships")
 	lacks(t, b.submit(at+"/enable", url.Values{}, "The connection is enabled"), "Nobody signs in by a connection yet")
+	lacks(t, b.get(at+"/setup-link", http.StatusOK, "It makes no secrets"), "a test", "the secrets,")
 	ask := func(method, path, secret, body string) int {
 		req, err := http.NewRequestWithContext(t.Context(), method, s.URL+"/scim/v2"+path, strings.NewReader(body))
 		if err != nil {
@@ -327,7 +332,7 @@ func TestUndoOfARun(t *testing.T) {
 	secret := b.findOn(regexp.MustCompile(`>(dwc_[A-Za-z0-9_-]+)<`), b.post(at+"/scim-secrets?tab=directory", url.Values{"days": {"0"}}, http.StatusOK))
 	b.submit(at+"/enable", url.Values{})
 	b.get(at+"/runs", http.StatusOK, "has not changed anything")
-	ask := func(method, path, body string) {
+	ask := func(method, path, body string) string {
 		req, err := http.NewRequestWithContext(t.Context(), method, s.URL+"/scim/v2"+path, strings.NewReader(body))
 		if err != nil {
 			t.Fatal(err)
@@ -337,22 +342,29 @@ func TestUndoOfARun(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if _ = res.Body.Close(); res.StatusCode/100 != 2 {
-			t.Errorf("%s %s: %d", method, path, res.StatusCode)
+		defer res.Body.Close()
+		answer, err := io.ReadAll(res.Body)
+		if err != nil || res.StatusCode/100 != 2 {
+			t.Errorf("%s %s: %d, %v", method, path, res.StatusCode, err)
 		}
+		return string(answer)
 	}
 	ann, bob := s.people["USER"], s.people["VIEWER"]
 	lacks(t, b.get("/console/people/"+ann.ID, http.StatusOK), `?tab=directory"`)
 	ask("PATCH", "/Users/"+ann.ID, `{"Operations": [{"op": "replace", "path": "active", "value": false}]}`)
 	ask("DELETE", "/Users/"+bob.ID, "")
-	b.get(at, http.StatusOK, "Last run", "1 suspended", "1 removed")
+	invited := b.findOn(regexp.MustCompile(`"id":"(usr_[a-z0-9]+)"`), ask("POST", "/Users", `{"userName": "gus@elsewhere.example"}`))
+	ask("PATCH", "/Users/"+invited, `{"Operations": [{"op": "replace", "path": "active", "value": false}]}`)
+	ask("PATCH", "/Users/"+invited, `{"Operations": [{"op": "replace", "path": "active", "value": true}]}`)
+	ask("DELETE", "/Users/"+invited, "")
+	b.get(at, http.StatusOK, "Last run", "1 made", "2 changed", "1 suspended", "2 removed")
 	page := b.get(at+"/runs", http.StatusOK, "1 run<", "still going on", "1 suspended")
 	run := at + "/runs/" + b.findOn(regexp.MustCompile(`/runs/(run_[a-z0-9]+)"`), page)
 	held := "/console/people/" + ann.ID
 	b.get(held+"?tab=directory", http.StatusOK, "Switched off by the directory", ">userName</code>", ann.Email, "by hand. The directory’s groups", "Acme</bdi>")
 	b.submit(held+"/from-directory", url.Values{}, "groups decide the role now")
 	b.get("/console/people", http.StatusOK, ">by the directory<")
-	b.get(run, http.StatusOK, "2 changes", ">Suspended", ">Removed", bob.Email, "not undone")
+	b.get(run, http.StatusOK, "6 changes", ">Suspended", ">Removed", ">Invitation revoked<", ">Invited again<", bob.Email, "not undone")
 	open(t, s.Server, s.other).get(run, http.StatusNotFound)
 
 	s.Advance(15 * time.Minute)
@@ -360,12 +372,12 @@ func TestUndoOfARun(t *testing.T) {
 		t.Errorf("an old session isn't asked for a proof: %d", res.StatusCode)
 	}
 	b.token = s.people["OWNER"].Login()
-	b.get(run+"/undo", http.StatusOK, "Undo this run?", "2 people as before", "no longer suspended", "member again", bob.Email, "at its next run")
+	b.get(run+"/undo", http.StatusOK, "Undo this run?", "2 people and groups as before", "no longer suspended", "member again", bob.Email, "at its next run")
 	b.submit(run+"/undo", url.Values{}, "The run is being undone")
 	if err := s.Node.App.DirectoryRuns.Sweep(t.Context()); err != nil {
 		t.Fatal(err)
 	}
-	lacks(t, b.get(run, http.StatusOK, ">Undone<", "2 are as before the run"), run+`/undo"`)
+	lacks(t, b.get(run, http.StatusOK, ">Undone<", "3 are as before the run"), run+`/undo"`)
 	b.get(run+"/undo", http.StatusOK, "Somebody has asked for it already")
 	b.get("/console/people/"+bob.ID, http.StatusOK)
 	b.post(run+"/undo", url.Values{}, http.StatusConflict)

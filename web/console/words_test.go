@@ -114,8 +114,10 @@ func TestMessagesOfSignOn(t *testing.T) {
 	for _, kind := range []doorward.DirectoryEffectKind{doorward.DirectoryMade, doorward.DirectoryChanged, doorward.DirectorySuspended, doorward.DirectoryResumed, doorward.DirectoryRemoved} {
 		add("runs.effect.", string(kind))
 	}
+	add("runs.effect.", "uninvited", "invited")
+	add("sso.link.", "text.draft", "text.directory", "opens.draft", "opens.directory", "then.draft", "then.directory")
 	add("runs.group.", string(doorward.DirectoryMade), string(doorward.DirectoryChanged), string(doorward.DirectoryRemoved))
-	for _, deed := range []directoryrun.Deed{directoryrun.Rejoin, directoryrun.Leave, directoryrun.Resume, directoryrun.Suspend, directoryrun.GiveRole, directoryrun.Invite, directoryrun.Uninvite} {
+	for _, deed := range []directoryrun.Deed{directoryrun.Rejoin, directoryrun.Leave, directoryrun.Resume, directoryrun.Suspend, directoryrun.GiveRole, directoryrun.Invite, directoryrun.Uninvite, directoryrun.Move, directoryrun.Remake} {
 		add("runs.does.", string(deed))
 	}
 	for _, why := range append(undoneReasons, "unheard_of") {

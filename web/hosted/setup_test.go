@@ -393,7 +393,7 @@ func TestSetupOfADirectory(t *testing.T) {
 	b := s.begun(t)
 	b.get("/setup/provider").is(t, 303, "/setup/directory")
 	b.get("/setup/test").is(t, 303, "/setup/directory")
-	b.get("/setup/directory").is(t, 200, "", s.URL+"/scim/v2</code>", "In the console of Microsoft Entra ID", "Secret Token", "has not asked yet", "There is none yet", "Until then the directory reads").lacks(t, `href="/setup/test"`)
+	b.get("/setup/directory").is(t, 200, "", s.URL+"/scim/v2</code>", "In the console of Microsoft Entra ID", "Secret Token", "has not asked yet", "There is none yet", "Until then the directory sees nobody").lacks(t, `href="/setup/test"`)
 	b.send("/setup/directory/secrets", "days", "9999").is(t, 422, "")
 	shown := b.send("/setup/directory/secrets", "days", "180").is(t, 200, "", "this once")
 	found := regexp.MustCompile(`>(dwc_[A-Za-z0-9_-]+)<`).FindStringSubmatch(shown.body)
@@ -409,6 +409,9 @@ func TestSetupOfADirectory(t *testing.T) {
 		}
 	}
 	ask(http.StatusForbidden)
+	if status, body := s.request(t, "GET", "/scim/v2/Users", "", "Authorization", "Bearer "+found[1]); status != 200 || !strings.Contains(string(body), `"totalResults":0`) {
+		t.Errorf("by a secret of a link the people are answered %d %s", status, body)
+	}
 	b.get("/setup/directory").is(t, 200, "", "The provider’s last request came", ">Refused<", "when all is ready").lacks(t, "zoe@")
 	b.get("/setup/protocol").is(t, 200, "", "an enabled connection").lacks(t, "zoe@")
 	id := regexp.MustCompile(`/setup/directory/secrets/(scs_[a-z0-9]+)/delete`).FindStringSubmatch(page.body)[1]

@@ -12,6 +12,7 @@ import (
 	"github.com/doorward/doorward"
 	"github.com/doorward/doorward/app/audit"
 	"github.com/doorward/doorward/app/directory"
+	"github.com/doorward/doorward/app/invite"
 	"github.com/doorward/doorward/app/overview"
 	"github.com/doorward/doorward/app/policy"
 	"github.com/doorward/doorward/app/role"
@@ -199,6 +200,8 @@ func samples() []uitest.Sample {
 	editing.Form = url.Values{"roleName": {string(sampledRoles()[4].Name)}, "about": {sampledRoles()[4].About}}
 	tooSoon := refusedWith(nil)
 	tooSoon.Fault = "This invitation was sent a moment ago. Try again in 60 seconds."
+	stepUp := refusedWith(nil)
+	stepUp.Fault, stepUp.StepUp = "Prove first who you are.", true
 	revoked := sampledInvitations()[0]
 	revoked.State = doorward.InvitationRevoked
 	listed := wide("people", people{basePage, middlePage(peopleSorting), highestFirst(nil), sampledMembers(), "/api/v2/users?format=spreadsheet", sampledChoice(highestFirst(nil))})
@@ -227,6 +230,10 @@ func samples() []uitest.Sample {
 		{Name: "invite-file", View: wide("invite", newInvitation{pageData: basePage, Tabs: onTab("file", "typed", "file"), Roles: doorward.Roles, Locales: ui.Languages, MaxDays: 30, Days: 7}), Frame: inviting},
 		{Name: "invite", View: wide("invite", newInvitation{pageData: basePage, Tabs: onTab("typed", "typed", "file"), Roles: doorward.Roles, Locales: ui.Languages, MaxDays: 30, Days: 7}), Frame: inviting},
 		{Name: "preview", View: wide("preview", previewPage{newInvitation: newInvitation{pageData: basePage, Roles: doorward.Roles, Locales: ui.Languages, MaxDays: 30, Days: 7}, Sent: 3, Faults: 1, Rows: []draft{{Email: "ann@", Name: "Ann", Role: "USER", Number: 1, FaultKey: "left.email.invalid"}}}), Frame: inviting},
+		{Name: "import", View: wide("import", sampledImport(nil)), Frame: owner},
+		{Name: "import-unsent", View: wide("import", sampledImport(nil)), Frame: stepUp},
+		{Name: "imported", View: wide("imported", sampledImport(sampledSent())), Frame: owner},
+		{Name: "imported-part", View: wide("imported", sampledPartOfImport()), Frame: owner},
 		{Name: "audit", View: wide("audit", trail{pageData: basePage, eventTable: sampledTrail(), Actions: []doorward.Action{doorward.SessionOpen, doorward.UserInvite}, Export: "?format=spreadsheet", Presets: presets(nil, noon)}), Frame: owner},
 		{Name: "audit-open", View: wide("audit", trail{pageData: basePage, eventTable: withOpen(sampledTrail()), Actions: []doorward.Action{doorward.SessionOpen, doorward.UserInvite}, Export: "?format=spreadsheet", Presets: presets(nil, noon)}), Frame: owner},
 		{Name: "audit-none", View: wide("audit", trail{pageData: basePage, eventTable: eventTable{pager: pager{Filter: filters(url.Values{"request": {"req_none"}, "ip": {"2001:db8::7f"}})}}, Export: "?format=spreadsheet", Presets: presets(filters(url.Values{"request": {"req_none"}}), noon)}), Frame: owner},
@@ -766,4 +773,40 @@ func withWord(p person) person {
 	at := noon
 	p.User.ResetAskedAt, p.User.Factors = &at, 1
 	return p
+}
+
+// sampledImport is a list of which the first offers have become what sent says.
+func sampledImport(sent []invite.Sent) importPage {
+	people := []invite.Planned{
+		{Line: 2, Email: "ann@acme.example", Role: "USER", Fault: "left.already_member"},
+		{Line: 3, Email: "bob@acme.example", Role: "USER", Fault: "left.invitation_pending"},
+		{Line: 4, Email: "nobody", Name: "Cid", Role: "USER", Fault: "left.email.invalid"},
+		{Line: 5, Email: "dora@acme.example", Role: "BOSS", Fault: "left.role"},
+		{Line: 6, Email: "rainer.maria.von.und.zu.hohenstein@a-very-long-name-of-a-company.example", Name: "Rainer Maria von und zu Hohenstein-Wittelsbach", Role: "ADMIN"},
+	}
+	for n := range 120 {
+		people = append(people, invite.Planned{Line: 7 + n, Email: fmt.Sprintf("person%d@acme.example", n), Role: []string{"USER", "VIEWER"}[n%2]})
+	}
+	page := newImportPage(basePage, invite.Plan{People: people}, sent)
+	page.Plan = "sealed"
+	if sent == nil {
+		page.Unchecked = 20
+	}
+	return page
+}
+
+// sampledSent is what has become of all of them, but one.
+func sampledSent() []invite.Sent {
+	all := make([]invite.Sent, 121)
+	for n := range all {
+		all[n].Invitation.ID = "inv_1"
+	}
+	all[60].Err = doorward.Fail(doorward.CodeResendTooSoon, "")
+	return all
+}
+
+func sampledPartOfImport() importPage {
+	page := sampledImport(sampledSent()[:50])
+	page.Why = "Prove first who you are."
+	return page
 }

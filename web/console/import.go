@@ -35,7 +35,9 @@ type importPage struct {
 	// Unchecked are the people without a fault for whom there was no time to look further.
 	Unchecked int
 	Why       string // why no more could be sent now; empty: nothing hinders it
-	CanGoOn   bool   // some are not sent yet
+	// NeedsProof says that this is a recent proof of identity, which another page takes.
+	NeedsProof bool
+	CanGoOn    bool // some are not sent yet
 }
 
 // plannedPerson is a line of the list, and what became of it.
@@ -46,10 +48,14 @@ type plannedPerson struct {
 }
 
 // Wrong are the lines with which nothing is done.
-func (p importPage) Wrong() []plannedPerson { return p.which(func(o plannedPerson) bool { return o.FaultOf != "" }) }
+func (p importPage) Wrong() []plannedPerson {
+	return p.which(func(o plannedPerson) bool { return o.FaultOf != "" })
+}
 
 // Sent are those to whom an invitation was sent.
-func (p importPage) Sent() []plannedPerson { return p.which(func(o plannedPerson) bool { return o.ID != "" }) }
+func (p importPage) Sent() []plannedPerson {
+	return p.which(func(o plannedPerson) bool { return o.ID != "" })
+}
 
 // Open are those to whom one will be sent.
 func (p importPage) Open() []plannedPerson {
@@ -208,7 +214,7 @@ func (h *console) sendImport(ctx context.Context, c *ui.Call) (ui.View, error) {
 		return ui.View{}, err
 	}
 	page := newImportPage(data, plan, sent)
-	page.Plan = c.Value("plan")
+	page.Plan, page.NeedsProof = c.Value("plan"), doorward.HasCode(stopped, doorward.CodeStepUpRequired)
 	if page.Why, err = c.Explain(stopped); err != nil {
 		return ui.View{}, err
 	}

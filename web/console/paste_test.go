@@ -25,10 +25,10 @@ func TestParsePeople(t *testing.T) {
 		"\u200bann@acme.example\u200b\nmailto:bob@acme.example?subject=Hi\n<MAILTO:cat%2Bx@acme.example>": {{Email: "ann@acme.example"}, {Email: "bob@acme.example"}, {Email: "cat+x@acme.example"}},
 		"\u202aAnn\u202c <\u00a0ann@acme.example\u2060>":                                                  {{Email: "ann@acme.example", Name: "Ann"}},
 		" \n\n": nil,
-		"role\temail\tname\nUSER\ta@x.example\tLee, \"Ann\"; B\n\n\n":            {{Email: "a@x.example", Name: `Lee, "Ann"; B`, Role: "USER"}},
-		"name,notes,email\n\"Ann\",\"two\n\nlines, \"\"quoted\"\"\",a@x.example\nBob,,b@x.example":   {{Email: "a@x.example", Name: "Ann"}, {Email: "b@x.example", Name: "Bob"}},
-		"name;email\nAnn \"A;a@x.example\nBob \"B;b@x.example\nCid;c@x.example":                     {{Email: "a@x.example", Name: `Ann "A`}, {Email: "b@x.example", Name: `Bob "B`}, {Email: "c@x.example", Name: "Cid"}},
-		"email,name\na@x.example,=HYPERLINK(1)\nb@x.example,<b>Bob</b>":                               {{Email: "a@x.example", Name: "=HYPERLINK(1)"}, {Email: "b@x.example", Name: "<b>Bob</b>"}},
+		"role\temail\tname\nUSER\ta@x.example\tLee, \"Ann\"; B\n\n\n":                              {{Email: "a@x.example", Name: `Lee, "Ann"; B`, Role: "USER"}},
+		"name,notes,email\n\"Ann\",\"two\n\nlines, \"\"quoted\"\"\",a@x.example\nBob,,b@x.example": {{Email: "a@x.example", Name: "Ann"}, {Email: "b@x.example", Name: "Bob"}},
+		"name;email\nAnn \"A;a@x.example\nBob \"B;b@x.example\nCid;c@x.example":                    {{Email: "a@x.example", Name: `Ann "A`}, {Email: "b@x.example", Name: `Bob "B`}, {Email: "c@x.example", Name: "Cid"}},
+		"email,name\na@x.example,=HYPERLINK(1)\nb@x.example,<b>Bob</b>":                            {{Email: "a@x.example", Name: "=HYPERLINK(1)"}, {Email: "b@x.example", Name: "<b>Bob</b>"}},
 	} {
 		if diff := cmp.Diff(want, parsePeople(text, nil), cmpopts.IgnoreFields(draft{}, "Line")); diff != "" {
 			t.Errorf("%q:\n%s", text, diff)

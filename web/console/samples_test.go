@@ -200,12 +200,10 @@ func samples() []uitest.Sample {
 	editing.Form = url.Values{"roleName": {string(sampledRoles()[4].Name)}, "about": {sampledRoles()[4].About}}
 	tooSoon := refusedWith(nil)
 	tooSoon.Fault = "This invitation was sent a moment ago. Try again in 60 seconds."
-	stepUp := refusedWith(nil)
-	stepUp.Fault, stepUp.StepUp = "Prove first who you are.", true
 	revoked := sampledInvitations()[0]
 	revoked.State = doorward.InvitationRevoked
 	listed := wide("people", people{basePage, middlePage(peopleSorting), highestFirst(nil), sampledMembers(), "/api/v2/users?format=spreadsheet", sampledChoice(highestFirst(nil))})
-	return slices.Concat(concernedSamples(listed), openedSamples(listed), webhookSamples(), policySamples(), []uitest.Sample{
+	return slices.Concat(importSamples(), concernedSamples(listed), openedSamples(listed), webhookSamples(), policySamples(), []uitest.Sample{
 		{Name: "overview", View: wide("overview", sampledOverview()), Frame: owner},
 		{Name: "overview-viewer", View: wide("overview", overviewPage{pageData: basePage, Figures: overview.Tenant{People: 5213, Roles: sampledOverview().Figures.Roles}}), Frame: viewer},
 		{Name: "people", View: listed, Frame: owner},
@@ -230,10 +228,6 @@ func samples() []uitest.Sample {
 		{Name: "invite-file", View: wide("invite", newInvitation{pageData: basePage, Tabs: onTab("file", "typed", "file"), Roles: doorward.Roles, Locales: ui.Languages, MaxDays: 30, Days: 7}), Frame: inviting},
 		{Name: "invite", View: wide("invite", newInvitation{pageData: basePage, Tabs: onTab("typed", "typed", "file"), Roles: doorward.Roles, Locales: ui.Languages, MaxDays: 30, Days: 7}), Frame: inviting},
 		{Name: "preview", View: wide("preview", previewPage{newInvitation: newInvitation{pageData: basePage, Roles: doorward.Roles, Locales: ui.Languages, MaxDays: 30, Days: 7}, Sent: 3, Faults: 1, Rows: []draft{{Email: "ann@", Name: "Ann", Role: "USER", Number: 1, FaultKey: "left.email.invalid"}}}), Frame: inviting},
-		{Name: "import", View: wide("import", sampledImport(nil)), Frame: owner},
-		{Name: "import-unsent", View: wide("import", sampledImport(nil)), Frame: stepUp},
-		{Name: "imported", View: wide("imported", sampledImport(sampledSent())), Frame: owner},
-		{Name: "imported-part", View: wide("imported", sampledPartOfImport()), Frame: owner},
 		{Name: "audit", View: wide("audit", trail{pageData: basePage, eventTable: sampledTrail(), Actions: []doorward.Action{doorward.SessionOpen, doorward.UserInvite}, Export: "?format=spreadsheet", Presets: presets(nil, noon)}), Frame: owner},
 		{Name: "audit-open", View: wide("audit", trail{pageData: basePage, eventTable: withOpen(sampledTrail()), Actions: []doorward.Action{doorward.SessionOpen, doorward.UserInvite}, Export: "?format=spreadsheet", Presets: presets(nil, noon)}), Frame: owner},
 		{Name: "audit-none", View: wide("audit", trail{pageData: basePage, eventTable: eventTable{pager: pager{Filter: filters(url.Values{"request": {"req_none"}, "ip": {"2001:db8::7f"}})}}, Export: "?format=spreadsheet", Presets: presets(filters(url.Values{"request": {"req_none"}}), noon)}), Frame: owner},
@@ -775,6 +769,17 @@ func withWord(p person) person {
 	return p
 }
 
+func importSamples() []uitest.Sample {
+	unproved := refusedWith(nil)
+	unproved.Fault, unproved.StepUp = "Prove first who you are.", true
+	return []uitest.Sample{
+		{Name: "import", View: ui.View{Page: "import", Wide: true, Body: sampledImport(nil)}, Frame: owner},
+		{Name: "import-unsent", View: ui.View{Page: "import", Wide: true, Body: sampledImport(nil)}, Frame: unproved},
+		{Name: "imported", View: ui.View{Page: "imported", Wide: true, Body: sampledImport(sampledSent())}, Frame: owner},
+		{Name: "imported-part", View: ui.View{Page: "imported", Wide: true, Body: sampledPartOfImport()}, Frame: owner},
+	}
+}
+
 // sampledImport is a list of which the first offers have become what sent says.
 func sampledImport(sent []invite.Sent) importPage {
 	people := []invite.Planned{
@@ -807,6 +812,6 @@ func sampledSent() []invite.Sent {
 
 func sampledPartOfImport() importPage {
 	page := sampledImport(sampledSent()[:50])
-	page.Why = "Prove first who you are."
+	page.Why, page.NeedsProof = "Prove first who you are.", true
 	return page
 }

@@ -41,12 +41,7 @@ onScreens("journeys", everyScreen, ({ server, create, journey }) => {
 		await owner.look("accept-new-refused");
 		assert.equal(await owner.page.locator("[aria-invalid=true]").count(), 2);
 		await owner.send("/accept/register", { password: chosen, confirmPassword: chosen });
-		await owner.at("/login");
-		assert.equal(await owner.page.locator("[name=email]").inputValue(), "ann@acme.example");
-		assert.equal(await owner.page.evaluate(() => document.activeElement.name), "password");
-		await owner.look("login-registered");
-		await owner.send("/login", { password: chosen });
-		await owner.at("/account");
+		await owner.at("/account"); // signed in at once
 		await owner.says(".top", /ann@acme\.example/);
 		assert.equal(await owner.page.evaluate(() => document.cookie.includes("JSESSIONID")), false, "a script sees the session");
 		await owner.look("account-new");
@@ -223,8 +218,6 @@ describe("without JavaScript, without a mouse, with an illegible colour", () => 
 		await p.page.locator("button[name=lang][value=en]").click();
 		await p.page.locator("html[lang=en]").waitFor();
 		await p.send("/accept/register", { password: chosen, confirmPassword: chosen });
-		await p.at("/login");
-		await p.send("/login", { password: chosen });
 		await p.at("/account");
 		await p.send("/account/name", { name: "Ann" });
 		assert.equal(await p.page.locator("[name=name]").inputValue(), "Ann");

@@ -118,6 +118,27 @@ onScreens("lists of the console", everyScreen, ({ server, create, journey }) => 
 		assert.equal(await page.locator(".rows .bad").count(), await page.locator(".rows > li").count() - 2);
 	});
 
+	journey("a long list is shown, sent once and counted", async () => {
+		const page = await signIn();
+		await owner.go("/console/invitations/new?tab=file");
+		const people = Array.from({ length: 130 }, (_, n) => `viewer;list${n}@x.example;"Person; ${n}"`);
+		const text = `Rolle;E-Mail;Name\r\n${people.join("\r\n")}\r\nuser;nobody;Bob\r\n\r\n`;
+		await page.locator("#file").setInputFiles({ name: "people.csv", mimeType: "text/csv", buffer: Buffer.from(`\ufeff${text}`, "utf16le") });
+		await owner.send("/preview/file");
+		await page.waitForSelector("form[action$='/invitations/import']");
+		assert.match(await page.locator(".rows").first().innerText(), /132.*nobody/);
+		await owner.look("console-import");
+		await owner.send("/invitations/import");
+		await page.waitForSelector(".page-imported h1");
+		await page.locator("a[href*='status=PENDING']").waitFor(); // the list may take several requests
+		assert.match(await page.locator(".consequences").innerText(), /130/);
+		await owner.look("console-imported");
+		await page.locator("a[href*='status=PENDING']").click();
+		await owner.at("/console/invitations");
+		await owner.go("/console/invitations?q=list129");
+		assert.equal(await page.locator(".invitations tbody tr").count(), 1);
+	});
+
 	journey("settings that two people change show both values; leaving unsaved ones asks", async () => {
 		const page = await signIn();
 		await owner.go("/console/settings");

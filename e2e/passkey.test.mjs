@@ -119,6 +119,35 @@ describe("passkeys", { concurrency: 2 }, () => {
 			await p.page.locator(`${passkeyForm} [type=submit]`).click();
 			await p.at("/account");
 
+			// An account that the browser remembers, and that signed in by its passkey, is offered it first.
+			await signOut(p);
+			await key.touches(false);
+			await p.go("/login");
+			await p.page.locator("[name=keep]").check();
+			await p.send("/login", { email, password });
+			await p.at("/login/second");
+			await key.touches(true);
+			await p.page.locator(`${passkeyForm} [type=submit]`).click();
+			await p.at("/account");
+			await signOut(p);
+			await key.touches(false);
+			await p.go("/login");
+			await p.page.waitForSelector(".accounts .choice");
+			await p.look("login-accounts");
+			await key.touches(true);
+			await p.page.locator(`${passkeyForm} [type=submit]`).click();
+			await p.at("/account");
+			await signOut(p);
+			await key.touches(false);
+			await p.go("/login");
+			await p.page.locator(".accounts .choice").click();
+			await p.page.waitForSelector(`${passkeyForm} + form[action$='/login']`);
+			assert.equal(await p.page.locator("#email").inputValue(), email);
+			await p.look("login-chosen");
+			await key.touches(true);
+			await p.page.locator(`${passkeyForm} [type=submit]`).click();
+			await p.at("/account");
+
 			// Sent twice, and made for another origin.
 			const sent = await answer(p);
 			assert.equal(await finish(sent), 200);

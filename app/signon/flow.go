@@ -7,7 +7,6 @@ import (
 	"crypto/sha256"
 	"encoding/base64"
 	"encoding/json"
-	"errors"
 	"strings"
 	"time"
 	"unicode"
@@ -17,7 +16,6 @@ import (
 	"github.com/doorward/doorward/app/provider"
 	"github.com/doorward/doorward/internal/oidcrp"
 	"github.com/doorward/doorward/internal/seal"
-	"github.com/doorward/doorward/store"
 )
 
 // Limits of what a browser keeps of sign-ins that have begun.
@@ -106,14 +104,7 @@ func (s *SignOn) key(ctx context.Context) (seal.Key, error) {
 	if key := s.cookieKey.Load(); key != nil {
 		return *key, nil
 	}
-	secret, err := s.db.Read().SharedSecret(ctx, secretName)
-	if errors.Is(err, store.ErrNone) {
-		fresh := []byte(rand.Text())
-		err = s.writer.Upkeep(ctx, func(tx *store.Tx) (err error) {
-			secret, err = tx.MakeSharedSecret(ctx, secretName, fresh)
-			return err
-		})
-	}
+	secret, err := s.writer.SharedSecret(ctx, secretName)
 	if err != nil {
 		return seal.Key{}, err
 	}

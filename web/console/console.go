@@ -110,11 +110,12 @@ func Routes(a *app.App) []front.Route {
 
 		get("/console/invitations", invites, h.invitations, invitationFilters...),
 		get("/console/invitations/new", invites, h.newInvitation),
-		post("/console/invitations/new", "/console/invitations/new", invites, h.invite, h.newInvitation),
+		front.On("POST /console/invitations/new", invites, set.TakeText("/console/invitations/new", maxPeopleForm, withTenantStyle(h.invite), withTenantStyle(h.newInvitation)), front.Doc{}),
 		front.On("POST "+previewPath, invites, set.OpenText("/console/invitations/new", maxPeopleForm, withTenantStyle(h.previewInvitations), withTenantStyle(h.newInvitation)), front.Doc{}),
 		front.On("POST "+previewPath+"/file", invites,
 			set.TakeFile("/console/invitations/new", "file", maxPeopleFile, withTenantStyle(h.previewInvitations), withTenantStyle(h.newInvitation)), front.Doc{}),
 		front.On("POST "+previewPath+"/send", invites, set.TakeText("/console/invitations/new", maxPeopleForm, withTenantStyle(h.sendPreview), withTenantStyle(h.newInvitation)), front.Doc{}),
+		front.On("POST "+importPath, invites, set.TakeText("/console/invitations/new", maxPeopleForm, withTenantStyle(h.sendImport), withTenantStyle(h.showImportAgain)), front.Doc{}),
 		front.On("POST /console/invitations/chosen", invites, set.Open(invitationsPath, withTenantStyle(h.chooseInvitations), withTenantStyle(h.invitations)), front.Doc{}),
 		post("/console/invitations/chosen/do", invitationsPath, invites, h.changeInvitations, h.chooseInvitations),
 		get("/console/invitations/{id}", invites, h.invitation),

@@ -46,6 +46,8 @@ func TestFormsToEachEffect(t *testing.T) {
 	owner.token = enrolTOTP(t, h)
 	h.Advance(15 * time.Minute)
 
+	list := "email,role\n" + strings.ReplaceAll(listOfPeople(101), "@x.example\n", "@acme.example,ADMIN\n")
+	plan := owner.findOn(planField, owner.post("/console/invitations/preview", url.Values{"people": {list}, "expiresInDays": {"3"}}, http.StatusOK, "Administrator: 101"))
 	loosened := maps.Clone(strict)
 	loosened.Set("version", owner.version(owner.get("/console/settings", 200)))
 	loosened.Set("invitationDays", "4")
@@ -56,6 +58,7 @@ func TestFormsToEachEffect(t *testing.T) {
 	}{
 		{"/console/invitations/new", "", url.Values{"people": {"x@acme.example"}, "role": {"ADMIN"}, "expiresInDays": {"3"}}},
 		{"/console/invitations/preview/send", "", url.Values{"email": {"y@acme.example"}, "name": {""}, "rowRole": {"ADMIN"}, "expiresInDays": {"3"}}},
+		{"/console/invitations/import", "", url.Values{"plan": {plan}}},
 		{"/console/invitations/{id}/resend", "/console/invitations/" + pending + "/resend", url.Values{}},
 		{"/console/invitations/chosen/do", "", url.Values{"act": {"resend"}, "id": {pending}}},
 		{"/console/people/{id}/{act}", "/console/people/" + ann.ID + "/role", url.Values{"role": {"ADMIN"}}},

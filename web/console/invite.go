@@ -10,8 +10,8 @@ import (
 	"github.com/doorward/doorward/web/ui"
 )
 
-// maxInvited is how many people can be invited at once, as in the API: a request has time for
-// that many.
+// maxInvited is how many people can be invited, or corrected, in one form, as in the API: a request has time for
+// that many. More are imported.
 const maxInvited = 100
 
 // newInvitation is the form.
@@ -58,27 +58,27 @@ func (n newInvitation) RolePicker(f ui.Frame) rolePicker {
 }
 
 // invite sends invitations to the people in the text. Lines that are wrong or refused are
-// shown as a preview, to be corrected.
+// shown as a preview, to be corrected; more than a form can correct are shown before anything is sent.
 func (h *console) invite(ctx context.Context, c *ui.Call) (ui.View, error) {
-	rows := parsePeople(c.Value("people"), c.Caller.Rules)
-	if err := checkInvite(c, len(rows)); err != nil {
+	rows, err := readPeople(c)
+	if err := checkInvite(c, err); err != nil {
 		return ui.View{}, err
 	}
 	role := doorward.Role(c.Value("role"))
+	if len(rows) > maxInvited {
+		return h.newImport(ctx, c, withRole(rows, role))
+	}
 	if err := h.app.Access.Require(ctx, c.Caller, doorward.UserInvite, doorward.Object{TenantID: c.Caller.TenantID, Granted: role}); err != nil {
 		return ui.View{}, err
 	}
 	return h.send(ctx, c, withRole(rows, role))
 }
 
-// checkInvite returns the faults of the form besides those of its lines.
-func checkInvite(c *ui.Call, lines int) error {
+// checkInvite returns the faults of the form: unreadable, the error of its people, and those of the other fields.
+func checkInvite(c *ui.Call, unreadable error) error {
 	var faults []doorward.FieldError
-	switch {
-	case lines == 0:
-		faults = append(faults, doorward.FieldError{Pointer: "/people", Code: "required", Message: "Enter the addresses to invite."})
-	case lines > maxInvited:
-		faults = append(faults, doorward.FieldError{Pointer: "/people", Code: "out_of_range", Message: "Invite 100 people at once at most."})
+	if e := (*doorward.Error)(nil); errors.As(unreadable, &e) {
+		faults = append(faults, e.Fields...)
 	}
 	if !c.Caller.Rules.Has(doorward.Role(c.Value("role"))) {
 		faults = append(faults, doorward.FieldError{Pointer: "/role", Code: "invalid", Message: "Choose a role."})

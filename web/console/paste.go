@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"encoding/binary"
 	"encoding/csv"
+	"errors"
 	"net/url"
 	"slices"
 	"strings"
@@ -22,6 +23,7 @@ import (
 type draft struct {
 	Email, Name string
 	Role        string // empty: that of the form
+	Line        int    // where it begins in the text, from 1
 	Number      int    // from 1, as shown
 	FaultKey    string // key of the message about its fault; empty for none
 }
@@ -42,6 +44,12 @@ var columnNames = map[string]string{
 	"email": "email", "e-mail": "email", "mail": "email", "address": "email", "adresse": "email", "e-mail-adresse": "email", "email address": "email",
 	"name": "name", "full name": "name", "first name": "name", "given name": "name", "last name": "name", "family name": "name", "surname": "name",
 	"vorname": "name", "nachname": "name", "familienname": "name", "role": "role", "rolle": "role",
+}
+
+// isReadable reports whether the file can be text at all: a workbook, for one, is a ZIP archive, and text in UTF-16
+// without a byte order mark is full of NUL.
+func isReadable(file []byte) bool {
+	return !bytes.HasPrefix(file, []byte("PK\x03\x04")) && !strings.Contains(decodeText(file), "\x00")
 }
 
 // decodeText returns the text of a file: UTF-8, UTF-16 with a byte order mark, or else
@@ -72,11 +80,13 @@ func parsePeople(text string, rules *doorward.Rules) []draft {
 	var all []draft
 	seen := map[draft]bool{}
 	for _, d := range parseLines(text, rules) {
-		d.Email = pastedAddress(d.Email)
+		line := d.Line
+		d.Email, d.Line = pastedAddress(d.Email), 0
 		if !seen[d] {
+			seen[d] = true
+			d.Line = line
 			all = append(all, d)
 		}
-		seen[d] = true
 	}
 	return all
 }
@@ -106,49 +116,130 @@ func pastedAddress(text string) string {
 	return address
 }
 
-func parseLines(text string, rules *doorward.Rules) (all []draft) {
-	var heading []string
-	for i, line := range strings.FieldsFunc(withoutInvisible(text), func(r rune) bool { return r == '\n' || r == '\r' }) {
-		if strings.TrimSpace(line) == "" {
-			continue
-		}
-		fields := splitColumns(line)
-		if i == 0 && isHeading(fields) {
-			heading = fields
-			continue
-		}
-		switch {
-		case heading != nil:
-			all = append(all, draftByHeading(heading, fields))
-		case len(fields) > 1 && !strings.Contains(line, "<") && countAddresses(fields) == 1:
-			all = append(all, draftByContent(fields, rules))
-		default:
-			for _, one := range splitPeople(line) {
-				name, email := splitNameAndAddress(one)
-				all = append(all, draft{Name: name, Email: email})
-			}
+// numbered is a line of a text; with a line break in a quoted value, it has what was on several.
+type numbered struct {
+	text string
+	line int // where it begins, from 1
+}
+
+// lineEnds are the ends of lines of all systems.
+var lineEnds = strings.NewReplacer("\r\n", "\n", "\r", "\n")
+
+// textLines returns the lines that aren't empty.
+func textLines(text string) (all []numbered) {
+	for i, line := range strings.Split(lineEnds.Replace(text), "\n") {
+		if strings.TrimSpace(line) != "" {
+			all = append(all, numbered{line, i + 1})
 		}
 	}
 	return all
 }
 
-// splitColumns splits at tabs, else at semicolons, else at commas.
-func splitColumns(line string) []string {
-	for _, comma := range "\t;," {
-		if !strings.ContainsRune(line, comma) {
-			continue
+// maxJoined is how many lines a quoted value may have: after a quotation mark that is never closed the others are
+// still read.
+const maxJoined = 20
+
+// joinQuoted joins the lines of each row whose quoted value has line breaks.
+func joinQuoted(lines []numbered, comma rune) (all []numbered) {
+	for len(lines) > 0 {
+		first, count := lines[0], 1
+		joined := first.text
+		for n := 1; isOpen(joined, comma) && n < min(len(lines), maxJoined); n++ {
+			if joined += " " + strings.TrimSpace(lines[n].text); !isOpen(joined, comma) {
+				first.text, count = joined, n+1
+			}
 		}
+		all, lines = append(all, first), lines[count:]
+	}
+	return all
+}
+
+// isOpen reports whether a quoted value of the line isn't closed in it, or has more after its end.
+func isOpen(line string, comma rune) bool {
+	if comma == 0 {
+		return false
+	}
+	r := csv.NewReader(strings.NewReader(line))
+	r.Comma, r.TrimLeadingSpace = comma, true
+	_, err := r.Read()
+	return errors.Is(err, csv.ErrQuote)
+}
+
+func parseLines(text string, rules *doorward.Rules) (all []draft) {
+	lines := textLines(withoutInvisible(text))
+	if len(lines) == 0 {
+		return nil
+	}
+	if comma, heading := splitColumns(lines[0].text); isHeading(heading) {
+		for _, l := range joinQuoted(lines[1:], comma) {
+			fields, _ := splitAt(l.text, comma)
+			d := draftByHeading(heading, fields)
+			d.Line = l.line
+			all = append(all, d)
+		}
+		return all
+	}
+	for _, l := range lines {
+		for _, d := range parseLine(l.text, rules) {
+			d.Line = l.line
+			all = append(all, d)
+		}
+	}
+	return all
+}
+
+// parseLine reads the people of a line of a text without a heading.
+func parseLine(line string, rules *doorward.Rules) (all []draft) {
+	if _, fields := splitColumns(line); len(fields) > 1 && !strings.Contains(line, "<") && countAddresses(fields) == 1 {
+		return []draft{draftByContent(fields, rules)}
+	}
+	for _, one := range splitPeople(line) {
+		name, email := splitNameAndAddress(one)
+		all = append(all, draft{Name: name, Email: email})
+	}
+	return all
+}
+
+// splitColumns splits at tabs, else at semicolons, else at commas, and returns at which; 0 for one column.
+func splitColumns(line string) (comma rune, fields []string) {
+	for _, comma := range "\t;," {
+		if fields, ok := splitAt(line, comma); ok && len(fields) > 1 {
+			return comma, fields
+		}
+	}
+	return 0, []string{strings.Trim(strings.TrimSpace(line), `"`)}
+}
+
+// splitAt splits at the character outside quotes, and reports whether it could. If not, or for 0, the line is one
+// column.
+func splitAt(line string, comma rune) (fields []string, ok bool) {
+	if comma != 0 {
 		r := csv.NewReader(strings.NewReader(line))
 		r.Comma, r.LazyQuotes, r.TrimLeadingSpace = comma, true, true
 		fields, err := r.Read()
-		if err == nil && len(fields) > 1 {
-			for i := range fields {
-				fields[i] = strings.TrimSpace(fields[i])
-			}
-			return fields
+		for i := range fields {
+			fields[i] = strings.TrimSpace(fields[i])
+		}
+		if err == nil {
+			return fields, true
 		}
 	}
-	return []string{strings.Trim(strings.TrimSpace(line), `"`)}
+	return []string{strings.Trim(strings.TrimSpace(line), `"`)}, false
+}
+
+// hasPasswords reports whether the first line names a column with passwords or their hashes. Only the operator's
+// command imports those; without them everybody would get a mail instead.
+func hasPasswords(text string) bool {
+	lines := textLines(withoutInvisible(text))
+	if len(lines) == 0 {
+		return false
+	}
+	_, heading := splitColumns(lines[0].text)
+	isPassword := func(f string) bool {
+		name := strings.NewReplacer("-", "", "_", "", " ", "").Replace(fold.Text(f))
+		return strings.HasPrefix(name, "password") || strings.HasPrefix(name, "passwort")
+	}
+	return isHeading(heading) && slices.ContainsFunc(heading, isPassword)
 }
 
 func isHeading(fields []string) bool {

@@ -1,9 +1,11 @@
 package console
 
 import (
+	"fmt"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+	"github.com/google/go-cmp/cmp/cmpopts"
 
 	"github.com/doorward/doorward"
 )
@@ -23,9 +25,44 @@ func TestParsePeople(t *testing.T) {
 		"\u200bann@acme.example\u200b\nmailto:bob@acme.example?subject=Hi\n<MAILTO:cat%2Bx@acme.example>": {{Email: "ann@acme.example"}, {Email: "bob@acme.example"}, {Email: "cat+x@acme.example"}},
 		"\u202aAnn\u202c <\u00a0ann@acme.example\u2060>":                                                  {{Email: "ann@acme.example", Name: "Ann"}},
 		" \n\n": nil,
+		"role\temail\tname\nUSER\ta@x.example\tLee, \"Ann\"; B\n\n\n":                              {{Email: "a@x.example", Name: `Lee, "Ann"; B`, Role: "USER"}},
+		"name,notes,email\n\"Ann\",\"two\n\nlines, \"\"quoted\"\"\",a@x.example\nBob,,b@x.example": {{Email: "a@x.example", Name: "Ann"}, {Email: "b@x.example", Name: "Bob"}},
+		"name;email\nAnn \"A;a@x.example\nBob \"B;b@x.example\nCid;c@x.example":                    {{Email: "a@x.example", Name: `Ann "A`}, {Email: "b@x.example", Name: `Bob "B`}, {Email: "c@x.example", Name: "Cid"}},
+		"email,name\na@x.example,=HYPERLINK(1)\nb@x.example,<b>Bob</b>":                            {{Email: "a@x.example", Name: "=HYPERLINK(1)"}, {Email: "b@x.example", Name: "<b>Bob</b>"}},
 	} {
-		if diff := cmp.Diff(want, parsePeople(text, nil)); diff != "" {
+		if diff := cmp.Diff(want, parsePeople(text, nil), cmpopts.IgnoreFields(draft{}, "Line")); diff != "" {
 			t.Errorf("%q:\n%s", text, diff)
+		}
+	}
+}
+
+// A fault names the line of the file, also after empty lines and values of several lines.
+func TestLinesOfPeople(t *testing.T) {
+	text := "\ufeffname,email\r\n\r\nAnn,a@x.example\r\n\"Bob\r\nB\",b@x.example\r\nCid,c@x.example\r\n\"open,d@x.example\r\nEve,e@x.example\r\n\r\n"
+	var got []string
+	for _, d := range parsePeople(decodeText([]byte(text)), nil) {
+		got = append(got, fmt.Sprint(d.Line, " ", d.Email))
+	}
+	if diff := cmp.Diff([]string{"3 a@x.example", "4 b@x.example", "6 c@x.example", "7 ", "8 e@x.example"}, got); diff != "" {
+		t.Error(diff)
+	}
+}
+
+// Workbooks, and text that isn't UTF-8 nor UTF-16 with its mark, are refused; so are columns of passwords.
+func TestFilesThatAreNoLists(t *testing.T) {
+	for file, want := range map[string]bool{
+		"PK\x03\x04\x14\x00": false, "e\x00m\x00a\x00": false, "\xff\xfee\x00m\x00": true, "J\xfcrgen": true, "email\nPK@x.example": true,
+	} {
+		if got := isReadable([]byte(file)); got != want {
+			t.Errorf("%q is readable: %v", file, got)
+		}
+	}
+	for text, want := range map[string]bool{
+		"email,passwordHash\na@x.example,1": true, "\ufeffPasswort-Hash;E-Mail\n": true, "email;password\n": true,
+		"email,name\na@x.example,password": false, "password@x.example,Ann": false, "": false,
+	} {
+		if got := hasPasswords(text); got != want {
+			t.Errorf("%q has passwords: %v", text, got)
 		}
 	}
 }

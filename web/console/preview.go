@@ -14,7 +14,7 @@ import (
 const previewPath = "/console/invitations/preview"
 
 // maxPeopleFile bounds a file with people, in bytes.
-const maxPeopleFile = 64 << 10
+const maxPeopleFile = 256 << 10
 
 // maxPeopleForm bounds a form with the text of such a file, or with the rows read from it, in
 // bytes: a browser encodes a byte as up to three.
@@ -29,22 +29,22 @@ type previewPage struct {
 	Locale string
 }
 
-// previewInvitations shows what was read from the text, a file, or the corrected rows.
+// previewInvitations shows what was read from the text, a file, or the corrected rows: a form to correct, or a list
+// to import if there are too many for one.
 func (h *console) previewInvitations(ctx context.Context, c *ui.Call) (ui.View, error) {
 	rows := correctedRows(c)
 	if rows == nil {
-		rows = parsePeople(c.Value("people")+"\n"+decodeText(c.File()), c.Caller.Rules)
+		var err error
+		if rows, err = readPeople(c); err != nil {
+			return ui.View{}, err
+		}
 	}
 	rows = withRole(rows, doorward.Role(cmp.Or(c.Value("role"), string(doorward.RoleUser))))
-	field := "/people"
-	if inviteTabs(c).Is("file") {
-		field = "/file"
-	}
 	switch {
 	case len(rows) == 0:
-		return ui.View{}, doorward.Invalid(field, "required", "Enter the addresses to invite.")
+		return ui.View{}, doorward.Invalid("/people", "required", "Enter the addresses to invite.")
 	case len(rows) > maxInvited:
-		return ui.View{}, doorward.Invalid(field, "out_of_range", "Invite 100 people at once at most.")
+		return h.newImport(ctx, c, rows)
 	}
 	v, err := h.showPreview(ctx, c, rows, 0)
 	if p, ok := v.Body.(previewPage); err == nil && ok {
@@ -52,6 +52,29 @@ func (h *console) previewInvitations(ctx context.Context, c *ui.Call) (ui.View, 
 		v.Body = p
 	}
 	return v, err
+}
+
+// readPeople returns the people in the form's text or file: at least one. Errors: validation_failed.
+func readPeople(c *ui.Call) ([]draft, error) {
+	field := "/people"
+	if inviteTabs(c).Is("file") {
+		field = "/file"
+	}
+	text := c.Value("people") + decodeText(c.File())
+	switch {
+	case !isReadable(c.File()):
+		return nil, doorward.Invalid(field, "not_text", "This file is no text. Save it as CSV.")
+	case hasPasswords(text):
+		return nil, doorward.Invalid(field, "passwords", "Leave the passwords out: only the operator's command imports them.")
+	}
+	rows := parsePeople(text, c.Caller.Rules)
+	switch {
+	case len(rows) == 0:
+		return nil, doorward.Invalid(field, "required", "Enter the addresses to invite.")
+	case len(rows) > maxImported:
+		return nil, doorward.Invalid(field, "out_of_range", "Invite 1,000 people at once at most.")
+	}
+	return rows, nil
 }
 
 // addRefusals adds to the rows without a fault why sending them would be refused.
@@ -75,10 +98,7 @@ func (h *console) addRefusals(ctx context.Context, c *ui.Call, p *previewPage) e
 
 // offers returns the offers of the rows, with the days and the language of the form.
 func offers(c *ui.Call, rows []draft) []invite.Offer {
-	days, err := strconv.ParseInt(c.Value("expiresInDays"), 10, 64)
-	if err != nil {
-		days = doorward.InvitationDaysDefault
-	}
+	days := daysOf(c)
 	all := make([]invite.Offer, len(rows))
 	for i, d := range rows {
 		all[i] = invite.Offer{Email: d.Email, Name: d.Name, Role: d.Role, Days: &days, Locale: c.Value("locale")}

@@ -12,6 +12,7 @@ import (
 	"github.com/doorward/doorward"
 	"github.com/doorward/doorward/app/audit"
 	"github.com/doorward/doorward/app/directory"
+	"github.com/doorward/doorward/app/invite"
 	"github.com/doorward/doorward/app/overview"
 	"github.com/doorward/doorward/app/policy"
 	"github.com/doorward/doorward/app/role"
@@ -203,7 +204,7 @@ func samples() []uitest.Sample {
 	revoked := sampledInvitations()[0]
 	revoked.State = doorward.InvitationRevoked
 	listed := wide("people", people{basePage, middlePage(peopleSorting), highestFirst(nil), sampledMembers(), "/api/v2/users?format=spreadsheet", sampledChoice(highestFirst(nil))})
-	return slices.Concat(concernedSamples(listed), openedSamples(listed), webhookSamples(), policySamples(), operatorSamples(), []uitest.Sample{
+	return slices.Concat(importSamples(), concernedSamples(listed), openedSamples(listed), webhookSamples(), policySamples(), operatorSamples(), []uitest.Sample{
 		{Name: "overview", View: wide("overview", sampledOverview()), Frame: owner},
 		{Name: "overview-viewer", View: wide("overview", overviewPage{pageData: basePage, Figures: overview.Tenant{People: 5213}, Roles: sampledOverview().Roles}), Frame: viewer},
 		{Name: "people", View: listed, Frame: owner},
@@ -844,4 +845,51 @@ func withWord(p person) person {
 	at := noon
 	p.User.ResetAskedAt, p.User.Factors = &at, 1
 	return p
+}
+
+func importSamples() []uitest.Sample {
+	unproved := refusedWith(nil)
+	unproved.Fault, unproved.StepUp = "Prove first who you are.", true
+	return []uitest.Sample{
+		{Name: "import", View: ui.View{Page: "import", Wide: true, Body: sampledImport(nil)}, Frame: owner},
+		{Name: "import-unsent", View: ui.View{Page: "import", Wide: true, Body: sampledImport(nil)}, Frame: unproved},
+		{Name: "imported", View: ui.View{Page: "imported", Wide: true, Body: sampledImport(sampledSent())}, Frame: owner},
+		{Name: "imported-part", View: ui.View{Page: "imported", Wide: true, Body: sampledPartOfImport()}, Frame: owner},
+	}
+}
+
+// sampledImport is a list of which the first offers have become what sent says.
+func sampledImport(sent []invite.Sent) importPage {
+	people := []invite.Planned{
+		{Line: 2, Email: "ann@acme.example", Role: "USER", Fault: "left.already_member"},
+		{Line: 3, Email: "bob@acme.example", Role: "USER", Fault: "left.invitation_pending"},
+		{Line: 4, Email: "nobody", Name: "Cid", Role: "USER", Fault: "left.email.invalid"},
+		{Line: 5, Email: "dora@acme.example", Role: "BOSS", Fault: "left.role"},
+		{Line: 6, Email: "rainer.maria.von.und.zu.hohenstein@a-very-long-name-of-a-company.example", Name: "Rainer Maria von und zu Hohenstein-Wittelsbach", Role: "ADMIN"},
+	}
+	for n := range 120 {
+		people = append(people, invite.Planned{Line: 7 + n, Email: fmt.Sprintf("person%d@acme.example", n), Role: []string{"USER", "VIEWER"}[n%2]})
+	}
+	page := newImportPage(basePage, invite.Plan{People: people}, sent)
+	page.Plan = "sealed"
+	if sent == nil {
+		page.Unchecked = 20
+	}
+	return page
+}
+
+// sampledSent is what has become of all of them, but one.
+func sampledSent() []invite.Sent {
+	all := make([]invite.Sent, 121)
+	for n := range all {
+		all[n].Invitation.ID = "inv_1"
+	}
+	all[60].Err = doorward.Fail(doorward.CodeResendTooSoon, "")
+	return all
+}
+
+func sampledPartOfImport() importPage {
+	page := sampledImport(sampledSent()[:50])
+	page.Why, page.NeedsProof = "Prove first who you are.", true
+	return page
 }

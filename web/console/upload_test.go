@@ -28,16 +28,22 @@ func TestUploadOfPeople(t *testing.T) {
 	send(`"Lee, Ann" <ann@x.example>`+"\n", http.StatusOK, ann...)
 	send("Lee, Ann;ann@x.example\rBob;bob@x.example\r", http.StatusOK, append(ann, `value="bob@x.example"`)...)
 
-	var lines strings.Builder
-	for i := range 101 {
-		fmt.Fprintf(&lines, "p%d@x.example\n", i)
-	}
-	send(lines.String(), http.StatusUnprocessableEntity, "Up to 100 people at once.")
-	for i := range 100_000 {
-		fmt.Fprintf(&lines, "q%d@x.example\n", i)
-	}
-	send(lines.String(), http.StatusRequestEntityTooLarge, "A file may have 100 people and 64 KiB at most.", `id="file"`)
+	send("PK\x03\x04 a workbook", http.StatusUnprocessableEntity, "This file is no text.")
+	send("email,passwordHash\nann@x.example,$argon2id$\n", http.StatusUnprocessableEntity, "Leave the column with passwords out.")
+	send(strings.Repeat("Ann,p1@x.example\n", 1000), http.StatusOK, `value="p1@x.example"`)
+
+	send(listOfPeople(1001), http.StatusUnprocessableEntity, "Up to 1,000 people at once.")
+	send(listOfPeople(300_000), http.StatusRequestEntityTooLarge, "A file may have 1,000 people and 256 KiB at most.", `id="file"`) // 5 MB
 	if mails := s.Mails("p1@x.example"); len(mails) != 0 {
 		t.Error("a refused file has sent mails")
 	}
+}
+
+// listOfPeople returns a text with so many addresses.
+func listOfPeople(n int) string {
+	var lines strings.Builder
+	for i := range n {
+		fmt.Fprintf(&lines, "p%d@x.example\n", i)
+	}
+	return lines.String()
 }

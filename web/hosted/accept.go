@@ -2,6 +2,7 @@ package hosted
 
 import (
 	"context"
+	"errors"
 
 	"github.com/doorward/doorward"
 	"github.com/doorward/doorward/app/factor"
@@ -47,7 +48,7 @@ func (h *hosted) openInvitation(ctx context.Context, c *ui.Call) (ui.View, error
 		i.IsCaller = c.Caller.Email == shown.Email
 		i.CallerEmail = c.Caller.Email
 	}
-	return ui.View{Page: "accept", Scripts: codeScript, KeepsReturn: true, Body: i, Tenant: doorward.Tenant{Name: shown.TenantName, Brand: shown.Brand}}, nil
+	return ui.View{Page: "accept", Scripts: codeScript, KeepsReturn: true, FormReturns: true, FormSignsOn: h.signsOn(ctx), Body: i, Tenant: doorward.Tenant{Name: shown.TenantName, Brand: shown.Brand}}, nil
 }
 
 // refusedInvitation says why the invitation can't be accepted, or asks for the code again.
@@ -61,15 +62,25 @@ func (h *hosted) refusedInvitation(_ context.Context, c *ui.Call) (ui.View, erro
 	return askCode("accept"), nil
 }
 
-// register creates the account, which signs nobody in, and redirects to the login with the
-// address filled in.
+// register creates the account, and signs in to the tenant by the password that was just chosen, as the login
+// does with what is typed there. If that is refused or fails, the account is there all the same: the login says
+// so, with the address filled in.
 func (h *hosted) register(ctx context.Context, c *ui.Call) (ui.View, error) {
 	user, err := h.app.Invitations.Complete(ctx, c.Caller, ui.PastedCode(c.Value("token")), c.Value("password"), c.Value("confirmPassword"))
 	if err != nil {
 		return ui.View{}, err
 	}
-	rememberAddress(c, user.Email)
-	return c.RedirectKeepingReturn("/login?done=registered"), nil
+	by := withReplaced(c)
+	by.Principal = doorward.Principal{Kind: doorward.Anonymous} // somebody else's session is replaced, and proves nothing
+	outcome, err := h.app.Login.WithPassword(ctx, by, user.Email, c.Value("password"), user.TenantID)
+	if e := (*doorward.Error)(nil); errors.As(err, &e) && e.ConnectionID != "" {
+		return c.SignOn(e.ConnectionID, user.Email), nil
+	}
+	if err != nil {
+		rememberAddress(c, user.Email)
+		return c.RedirectKeepingReturn("/login?done=registered"), nil
+	}
+	return signIn(c, by, outcome)
 }
 
 // join accepts as proof a session of the invited address, or the password of its

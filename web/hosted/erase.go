@@ -63,5 +63,6 @@ func (h *hosted) erase(ctx context.Context, c *ui.Call) (ui.View, error) {
 	for _, cookie := range []string{front.DeviceCookie, addressCookie} { // they are about the account
 		c.SetCookie(cookie, "", 0)
 	}
+	h.forget(ctx, c, func(a remembered) bool { return a.Email == c.Caller.Email })
 	return c.To("/login?done=erased"), nil
 }

@@ -6,6 +6,7 @@
 // session's token is in a cookie that scripts can't read.
 //
 //	login.go    /login, /login/tenant, /logout
+//	remembered.go  /login/account: addresses that a browser remembers
 //	second.go   /login/second, /login/enrol
 //	security.go /account/security, /factors/reset
 //	activity.go remembered browsers, and what happened last
@@ -23,8 +24,10 @@ package hosted
 
 import (
 	"embed"
+	"sync/atomic"
 
 	"github.com/doorward/doorward/app"
+	"github.com/doorward/doorward/internal/seal"
 	"github.com/doorward/doorward/web/front"
 	"github.com/doorward/doorward/web/ui"
 )
@@ -38,17 +41,22 @@ var set = ui.NewSet("hosted", files)
 func Pages() *ui.Set { return set }
 
 // hosted has the handlers.
-type hosted struct{ app *app.App }
+type hosted struct {
+	app       *app.App
+	cookieKey atomic.Pointer[seal.Key] // see accountsKey
+}
 
 // Routes returns the routes of the pages over the features of a.
 func Routes(a *app.App) []front.Route {
-	h := &hosted{a}
+	h := &hosted{app: a}
 	page := func(pattern string, g front.Guard, e front.Endpoint) front.Route {
 		return front.On(pattern, g, e, front.Doc{})
 	}
 	return append(h.setupRoutes(), []front.Route{
 		page("GET /login", front.Optional(), set.Show(h.showLogin)),
 		page("POST /login", front.Public(), set.Take("/login", h.login, h.loginAgain)),
+		page("POST /login/account", front.Public(), set.Open("/login", h.chooseAccount, h.loginAgain)),
+		page("POST /login/account/forget", front.Public(), set.Take("/login", h.forgetAccount, h.loginAgain)),
 		page("GET /login/tenant", ui.SignedIn().WhileClosing(), set.Show(h.showTenants)),
 		page("POST /login/tenant", ui.SignedIn().WhileClosing(), set.Take("/login/tenant", h.chooseTenant, h.showTenants)),
 		page("GET /login/second", front.Public(), set.Show(h.showSecond)),

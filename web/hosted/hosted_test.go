@@ -255,8 +255,8 @@ func TestAcceptAsSomebodyNew(t *testing.T) {
 		`data-new="12" data-longest="128"`, "12 to 128 characters")
 	b.send("/accept/register", "token", code, "password", "ben@acme.example", "confirmPassword", "x").
 		is(t, 422, "", "contains your address", "not the same as above", `value="`+code+`"`)
-	b.send("/accept/register", "token", code, "password", fresh, "confirmPassword", fresh).is(t, 303, "/login?done=registered")
-	b.get("/login?done=registered").is(t, 200, "", "Your account is ready", `value="ben@acme.example"`)
+	b.send("/accept/register", "token", code, "password", fresh, "confirmPassword", fresh).is(t, 303, "/account")
+	b.get("/account").is(t, 200, "", "ben@acme.example")
 	b.send("/accept", "token", code).is(t, 410, "", "accepted before")
 	b.send("/accept/register", "token", code, "password", fresh, "confirmPassword", fresh).is(t, 410, "", "accepted before")
 	b.send("/login", "email", "ben@acme.example", "password", fresh).is(t, 303, "/account")
@@ -536,7 +536,7 @@ func TestLanguageOfAnAnswer(t *testing.T) {
 		is(t, 200, "", `value="`+ann+`"`, `name="return" value="/docs"`)
 	b.send("/login", "email", ann, "password", secret, "lang", "tlh").is(t, 303, "/account") // not a supported language
 	b.send("/account/sessions/end-others", "lang", "de").is(t, 200, "", "Ihr Konto")
-	b.send("/accept/register", "token", code, "password", fresh, "confirmPassword", fresh).is(t, 303, "/login?done=registered")
+	b.send("/accept/register", "token", code, "password", fresh, "confirmPassword", fresh).is(t, 303, "/account")
 }
 
 // Such a page can be shown in another theme just so, and showing it changes nothing.

@@ -57,6 +57,7 @@ func (h *hosted) login(ctx context.Context, c *ui.Call) (ui.View, error) {
 		return ui.View{}, err
 	}
 	c.SetCookie(addressCookie, "", 0)
+	h.keepAccount(ctx, c)
 	return signIn(c, by, outcome)
 }
 
@@ -77,6 +78,7 @@ func (h *hosted) loginByAddress(ctx context.Context, c *ui.Call) (v ui.View, isD
 	case home.ConnectionID == "" && asksSignOn:
 		return v, false, doorward.Invalid("/email", "no_sign_on", "No organisation here has a sign-on for this address.")
 	case home.IsRequired, asksSignOn:
+		h.keepAccount(ctx, c)
 		return c.SignOn(home.ConnectionID, c.Value("email")), true, nil
 	case home.ConnectionID != "" && c.Value("password") == "":
 		return h.loginView(ctx, c), true, nil

@@ -7,6 +7,7 @@ import (
 
 	"github.com/doorward/doorward"
 	"github.com/doorward/doorward/app/factor"
+	"github.com/doorward/doorward/app/login"
 	"github.com/doorward/doorward/web/ui"
 )
 
@@ -17,8 +18,13 @@ var passkeyScripts = []string{"passkey.js"}
 type signingIn struct {
 	Passkeys bool
 	Autofill bool // the browser offers passkeys in the address field
-	SignsOn  bool // organisations here have a sign-on of their own
-	Own      bool // the account here is asked for, whatever the organisation of the address demands
+	// PasskeyFirst offers the passkey before the password: the chosen account signed in by one here.
+	PasskeyFirst bool
+	Chosen       bool         // of the accounts
+	Accounts     []remembered // to choose from; none once there is an address
+	Keep         bool         // the address is to be remembered, unless the person says otherwise
+	SignsOn      bool         // organisations here have a sign-on of their own
+	Own          bool         // the account here is asked for, whatever the organisation of the address demands
 	// SignOn leads to the sign-on of the person's organisation, which Name names; empty for none.
 	SignOn, Name string
 }
@@ -36,7 +42,11 @@ func (h *hosted) loginView(ctx context.Context, c *ui.Call) ui.View {
 // doesn't allow passkeys. While the database doesn't answer, the page says nothing of sign-on.
 func (h *hosted) loginWith(ctx context.Context, c *ui.Call, s signingIn) ui.View {
 	s.Passkeys = s.Passkeys && h.app.Factors.PasskeysAllowed()
-	s.Autofill = s.Autofill && s.Passkeys
+	s.Autofill, s.PasskeyFirst = s.Autofill && s.Passkeys, s.PasskeyFirst && s.Passkeys
+	if c.Value("email") == "" {
+		s.Accounts = h.rememberedAccounts(ctx, c)
+	}
+	s.Keep = c.Value(keepField) != "" || c.Value("password") == "" && h.isRemembered(ctx, c)
 	if h.signsOn(ctx) {
 		s.SignsOn, s.Own = true, c.Value(ownAccount) != "" || c.R.URL.Query().Get(ownAccount) != ""
 		s.SignOn, s.Name = h.offeredSignOn(ctx, c)
@@ -81,6 +91,9 @@ func (h *hosted) loginByPasskey(ctx context.Context, c *ui.Call) (ui.View, error
 		return ui.View{}, err
 	}
 	c.SetCookie(addressCookie, "", 0)
+	if in, ok := outcome.(login.SignedIn); ok {
+		h.noteByPasskey(ctx, c, in.User.Email)
+	}
 	return signIn(c, by, outcome)
 }
 

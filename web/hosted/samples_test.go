@@ -72,6 +72,10 @@ func samples() []uitest.Sample {
 	const returnAddress = "https://app.example.com/inbox/"
 	return append([]uitest.Sample{
 		{Name: "login", View: ui.View{Page: "login", Body: signingIn{}}, Frame: ui.Frame{Return: "/docs"}},
+		{Name: "login-accounts", View: ui.View{Page: "login", Scripts: passkeyScripts, Body: signingIn{Passkeys: true, Autofill: true, Accounts: []remembered{
+			{ID: "A", Email: acme.Email}, {ID: "B", Email: "rainer.maria.von.und.zu.hohenstein@a-very-long-name-of-a-company.example", ByPasskey: true},
+		}}}},
+		{Name: "login-chosen", View: ui.View{Page: "login", Scripts: passkeyScripts, Body: signingIn{Passkeys: true, PasskeyFirst: true, Chosen: true, Keep: true}}, Frame: ui.Frame{Form: refused.Form}},
 		{Name: "login-dropped", View: ui.View{Page: "login", Body: signingIn{}}, Frame: ui.Frame{Dropped: true}},
 		{Name: "login-refused", View: ui.View{Page: "login", Body: signingIn{}}, Frame: refused},
 		{Name: "login-signon", View: ui.View{Page: "login", Body: signingIn{SignsOn: true, SignOn: "/api/v2/auth/sso/con_5tqm7x3yh4n6rj7wd2c5tpae7k/start", Name: "Okta of Acme"}}, Frame: ui.Frame{Form: refused.Form}},

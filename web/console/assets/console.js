@@ -385,3 +385,6 @@ function peopleOf(rows) {
 	const cells = (row) => [...row.querySelectorAll("input, select")].map((cell) => cell.value.replace(/[\s"]+/g, " ")).join("\t");
 	return `E-Mail\tName\tRole\n${[...rows.children].map(cells).join("\n")}`;
 }
+
+// A list that is being sent goes on by itself, unless something hinders it: see import.go.
+document.querySelector("form[data-go-on]")?.requestSubmit();

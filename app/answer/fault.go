@@ -12,7 +12,7 @@ type Fault struct {
 	Seen, Wanted string `json:",omitempty"`
 	Advice       string `json:",omitempty"` // what to do: the key of a sentence
 	Unavailable  bool   `json:",omitempty"` // nothing was refused: the provider can't be reached, or has a fault
-	Err          error  `json:"-"`          // for the operator's log, without secrets; may be nil
+	Err          error  `json:"-"`          // for the operator's log, without secrets; may be nil. With Unavailable the protocol's own fault
 }
 
 // Error says what failed.
@@ -35,10 +35,18 @@ func (f *Fault) Unwrap() error { return f.Err }
 
 // FaultOfOIDC returns the fault of internal/oidcrp.
 func FaultOfOIDC(f *oidcrp.Fault) *Fault {
-	return &Fault{Check: f.Check, Seen: f.Seen, Wanted: f.Wanted, Advice: f.Advice, Unavailable: f.Unavailable, Err: f.Err}
+	of := &Fault{Check: f.Check, Seen: f.Seen, Wanted: f.Wanted, Advice: f.Advice, Unavailable: f.Unavailable, Err: f.Err}
+	if f.Unavailable {
+		of.Err = f
+	}
+	return of
 }
 
 // FaultOfSAML returns the fault of internal/samlsp.
 func FaultOfSAML(f *fault.Fault) *Fault {
-	return &Fault{Check: f.Check, Seen: f.Seen, Wanted: f.Wanted, Advice: f.Advice, Unavailable: f.Unavailable, Err: f.Err}
+	of := &Fault{Check: f.Check, Seen: f.Seen, Wanted: f.Wanted, Advice: f.Advice, Unavailable: f.Unavailable, Err: f.Err}
+	if f.Unavailable {
+		of.Err = f
+	}
+	return of
 }

@@ -191,7 +191,10 @@ func (a *attempt) current(ctx context.Context) (doorward.ConnectionTest, error) 
 func (a *attempt) fault(ctx context.Context, f answer.Fault) error {
 	if f.Unavailable {
 		a.record(ctx, doorward.AttemptUnavailable, f)
-		return &doorward.Error{Code: doorward.CodeProviderUnavailable, RetryAfter: provider.RetryAfter, Err: &f}
+		if e, is := errors.AsType[*doorward.Error](f.Err); is {
+			return e
+		}
+		return provider.Unavailable(&f)
 	}
 	return a.refuse(ctx, f)
 }
@@ -226,7 +229,7 @@ func (a *attempt) refusePerson(ctx context.Context, check string, h held, f join
 		fault.Seen = mailaddr.Domain(f.Address)
 	case joining.CheckJIT, joining.CheckRemoved, joining.CheckJoining:
 		a.address, fault.Seen = f.Address, f.Address
-		if fault.Seen != "" && !h.Verified {
+		if fault.Seen != "" && !h.Verified && a.connection.Type == doorward.OpenIDConnect { // SAML has no word for it
 			fault.Seen = "unverified: " + fault.Seen // before it, since a long address is cut
 		}
 	}

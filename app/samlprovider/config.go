@@ -2,7 +2,6 @@ package samlprovider
 
 import (
 	"context"
-	"crypto/rand"
 	"crypto/sha256"
 	"errors"
 
@@ -77,14 +76,7 @@ func (c *Client) secret(ctx context.Context) ([]byte, error) {
 	if key := c.macKey.Load(); key != nil {
 		return *key, nil
 	}
-	shared, err := c.db.Read().SharedSecret(ctx, secretName)
-	if errors.Is(err, store.ErrNone) {
-		fresh := []byte(rand.Text())
-		err = c.writer.Upkeep(ctx, func(tx *store.Tx) (err error) {
-			shared, err = tx.MakeSharedSecret(ctx, secretName, fresh)
-			return err
-		})
-	}
+	shared, err := c.writer.SharedSecret(ctx, secretName)
 	if err != nil {
 		return nil, err
 	}

@@ -260,7 +260,7 @@ func (h *console) fillProtocol(ctx context.Context, c *ui.Call, body *connection
 		return err
 	}
 	for _, a := range found.Items {
-		one := tried{Attempt: ui.Attempt{Attempt: a, Product: body.Connection.Product}}
+		one := tried{Attempt: ui.Attempt{Attempt: a, Type: body.Connection.Type, Product: body.Connection.Product}}
 		if a.UserID != "" {
 			if one.Person, err = h.memberName(ctx, c, a.UserID); doorward.HasCode(err, doorward.CodeNotFound) {
 				one.Person, err = a.UserID, nil // removed since

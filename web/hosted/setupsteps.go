@@ -280,7 +280,7 @@ func (h *hosted) setupAttempts(ctx context.Context, c *ui.Call, of connection.Sh
 		for _, a := range found.Items {
 			hasFailed := a.Outcome == doorward.AttemptRefused || a.Outcome == doorward.AttemptUnavailable
 			if hasFailed || a.Kind == doorward.AttemptTest {
-				all = append(all, ui.Attempt{Attempt: a, Product: of.Product, Maker: maker})
+				all = append(all, ui.Attempt{Attempt: a, Type: of.Type, Product: of.Product, Maker: maker})
 			}
 		}
 		if found.Next == nil {

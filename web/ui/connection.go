@@ -205,6 +205,7 @@ type TestResult struct {
 	IsChanged bool   // what the connection has now is something else than what was tested
 	Callback  string // the redirect address
 	ClientID  string
+	kind      doorward.ConnectionType
 	product   doorward.Product
 }
 
@@ -212,9 +213,9 @@ type TestResult struct {
 // address of who made the set-up link by which it is shown; empty in the console.
 func NewTestResult(test doorward.ConnectionTest, of doorward.Connection, callback, maker string) TestResult {
 	edited, _ := of.ToTest()
-	shown := TestResult{ConnectionTest: test, IsChanged: !test.IsOf(of), Callback: callback, ClientID: edited.ClientID, product: of.Product}
+	shown := TestResult{ConnectionTest: test, IsChanged: !test.IsOf(of), Callback: callback, ClientID: edited.ClientID, kind: of.Type, product: of.Product}
 	for _, check := range test.Checks {
-		shown.Checks = append(shown.Checks, TestCheck{check, of.Product, maker})
+		shown.Checks = append(shown.Checks, TestCheck{check, of.Type, of.Product, maker})
 	}
 	return shown
 }
@@ -227,13 +228,13 @@ func (t TestResult) Waits() bool { return t.Status == doorward.TestWaiting }
 func (t TestResult) IsUnanswered() bool { return t.EndedAt == nil && (t.Waits() || t.BegunAt != nil) }
 
 // RedirectAdvice is the key of the message about where the provider has the redirect address.
-func (t TestResult) RedirectAdvice() string { return AdviceKey(oidcrp.AdviceRedirectURI, t.product) }
+func (t TestResult) RedirectAdvice() string { return AdviceKey(oidcrp.AdviceRedirectURI, t.kind, t.product) }
 
 // ClientAdvice is the key of the message about where the provider has the client ID.
-func (t TestResult) ClientAdvice() string { return AdviceKey(oidcrp.AdviceClientID, t.product) }
+func (t TestResult) ClientAdvice() string { return AdviceKey(oidcrp.AdviceClientID, t.kind, t.product) }
 
 // AssignmentAdvice is the key of the message about where the provider says who may use the application.
-func (t TestResult) AssignmentAdvice() string { return AdviceKey(oidcrp.AdviceAssignment, t.product) }
+func (t TestResult) AssignmentAdvice() string { return AdviceKey(oidcrp.AdviceAssignment, t.kind, t.product) }
 
 // HasPassed reports whether the test has passed.
 func (t TestResult) HasPassed() bool { return t.Status == doorward.TestPassed }
@@ -251,21 +252,23 @@ func (t TestResult) Quiet() []TestCheck {
 // TestCheck is what a test says of one check.
 type TestCheck struct {
 	doorward.TestCheck
-	Product doorward.Product // of the provider
-	Maker   string           // of the set-up link by which it is shown; empty in the console
+	Type    doorward.ConnectionType // of the connection
+	Product doorward.Product        // of the provider
+	Maker   string                  // of the set-up link by which it is shown; empty in the console
 }
 
 // CheckKey is the key of the message about the check; empty if there is none.
 func (s TestCheck) CheckKey() string { return checkKey(s.Name) }
 
 // AdviceKey is the key of the message that says what to do; empty if there is none.
-func (s TestCheck) AdviceKey() string { return adviceFor(s.Maker, s.Advice, s.Product) }
+func (s TestCheck) AdviceKey() string { return adviceFor(s.Maker, s.Advice, s.Type, s.Product) }
 
 // Attempt is an entry of a connection's protocol. The template "attempt" shows what was tried.
 type Attempt struct {
 	doorward.Attempt
-	Product doorward.Product // of the provider
-	Maker   string           // of the set-up link by which it is shown; empty in the console
+	Type    doorward.ConnectionType // of the connection
+	Product doorward.Product        // of the provider
+	Maker   string                  // of the set-up link by which it is shown; empty in the console
 }
 
 // Tone is the class of the outcome's tag.
@@ -283,7 +286,7 @@ func (a Attempt) Tone() string {
 func (a Attempt) CheckKey() string { return checkKey(a.Check) }
 
 // AdviceKey is the key of the message that says what to do; empty if there is none.
-func (a Attempt) AdviceKey() string { return adviceFor(a.Maker, a.Advice, a.Product) }
+func (a Attempt) AdviceKey() string { return adviceFor(a.Maker, a.Advice, a.Type, a.Product) }
 
 func checkKey(check string) string {
 	if key := "sso.check." + check; hasMessage(key) {
@@ -296,19 +299,21 @@ func checkKey(check string) string {
 const byLink = ".link"
 
 // adviceFor returns AdviceKey, or the key of the message for those who have only the link of the maker.
-func adviceFor(maker, advice string, product doorward.Product) string {
+func adviceFor(maker, advice string, of doorward.ConnectionType, product doorward.Product) string {
 	if key := "sso.advice." + advice + byLink; maker != "" && hasMessage(key) {
 		return key
 	}
-	return AdviceKey(advice, product)
+	return AdviceKey(advice, of, product)
 }
 
-// AdviceKey returns the key of the message about the advice, in the words of the provider's product where there
-// is such a message; empty if there is none.
-func AdviceKey(advice string, product doorward.Product) string {
-	for _, key := range []string{"sso.advice." + advice + "." + string(product), "sso.advice." + advice} {
-		if hasMessage(key) {
-			return key
+// AdviceKey returns the key of the message about the advice: in the words of the provider's product, where there is
+// such a message, and of the connection's protocol, where both protocols have the advice and say it in other words.
+// Empty if there is none.
+func AdviceKey(advice string, of doorward.ConnectionType, product doorward.Product) string {
+	protocol := advice + "." + string(of)
+	for _, key := range []string{protocol + "." + string(product), protocol, advice + "." + string(product), advice} {
+		if hasMessage("sso.advice." + key) {
+			return "sso.advice." + key
 		}
 	}
 	return ""

@@ -30,7 +30,7 @@ var siblings = map[string][]string{
 	"signoff":      {"member", "provider"},
 	"apikey":       {"registry"},
 	"assertion":    {"masterkey"},
-	"connection":   {"member", "provider"},
+	"connection":   {"member", "provider", "samlprovider"},
 	"directory":    {"invite", "member", "provider", "registry"},
 	"directoryrun": {"directory", "invite", "member", "provider"},
 	"evaluation":   {"apikey", "session"},
@@ -45,8 +45,9 @@ var siblings = map[string][]string{
 	"password":     {"proof", "refusal"},
 	"policy":       {"apikey", "cedar", "decisionlog", "rules", "session"},
 	"proof":        {"refusal"},
-	"provider":     {"masterkey"},
+	"provider":     {"masterkey", "samlprovider"},
 	"rules":        {"cedar", "modelfile"},
+	"samlprovider": {"masterkey"},
 	"session":      {"proof", "registry"},
 	"tenant":       {"roster"},
 	"user":         {"member", "proof", "roster"},
@@ -56,7 +57,7 @@ var siblings = map[string][]string{
 // upkeepPackages may write without an action of a caller: counters and last uses, what name servers say, the
 // queues of mails and webhooks, the feed, keys and texts that Doorward makes for itself,
 // the turns of sweeps, and the deletion of what is old, has ended or is left over.
-var upkeepPackages = []string{"app", "app/account", "app/apikey", "app/assertion", "app/audit", "app/directory", "app/directoryrun", "app/domain", "app/proof", "app/factor", "app/inbox", "app/key", "app/leak", "app/login", "app/mail", "app/masterkey", "app/password", "app/provider", "app/session", "app/setuplink", "app/signoff", "app/signon", "app/tenant", "app/user", "app/webhook"}
+var upkeepPackages = []string{"app", "app/account", "app/apikey", "app/assertion", "app/audit", "app/directory", "app/directoryrun", "app/domain", "app/proof", "app/factor", "app/inbox", "app/key", "app/leak", "app/login", "app/mail", "app/masterkey", "app/password", "app/provider", "app/samlprovider", "app/session", "app/setuplink", "app/signoff", "app/signon", "app/tenant", "app/user", "app/webhook"}
 
 // The functions that some rules restrict, by their full names.
 const (

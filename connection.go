@@ -43,17 +43,27 @@ type Connection struct {
 	// person's API keys end, too. A logout ends sessions of the connection alone.
 	Ends     Ends
 	EndsKeys bool
-	// SwitchedAt is the last switch to another issuer or client; the zero Time for none. Identities count
+	// SignRequests reports whether requests to a provider of SAML are signed, and Encrypt whether it may encrypt
+	// assertions.
+	SignRequests, Encrypt bool
+	// SwitchedAt is the last switch to another issuer, client or subjectFrom; the zero Time for none. Identities count
 	// from their first use after it.
 	SwitchedAt time.Time
 }
 
 // ConnectionParameters are what a connection signs people in by.
 type ConnectionParameters struct {
-	Issuer     string // empty: not known yet
+	Issuer     string // of SAML the provider's entityID; empty: not known yet
 	ClientID   string
 	ClientAuth ClientAuth
-	EmailFrom  string // the claim with the address
+	EmailFrom  string // the claim, or the attribute, with the address
+	// MetadataURL is where the metadata of a provider of SAML are read; empty: they were given as a text.
+	MetadataURL string
+	// SubjectFrom is the attribute of SAML with the subject; empty: the NameID.
+	SubjectFrom string
+	// RemovedCertificates are the fingerprints of certificates of a provider of SAML that somebody has taken away by
+	// hand. They sign nothing, whatever the provider says; a test isn't void because of them.
+	RemovedCertificates []string
 	// TestedAt is when a test of exactly these has passed; nil: none has.
 	TestedAt *time.Time
 	// Revision is another one after each change, also one back to earlier values, so that a test of what
@@ -64,8 +74,29 @@ type ConnectionParameters struct {
 // Fingerprint returns a hash of the parameters with their revision, for a test of exactly these.
 func (p ConnectionParameters) Fingerprint() []byte {
 	text := strings.Join([]string{p.Issuer, p.ClientID, string(p.ClientAuth), p.EmailFrom, strconv.FormatInt(p.Revision, 10)}, connectionVersionSeparator)
+	if p.MetadataURL != "" || p.SubjectFrom != "" {
+		text += connectionVersionSeparator + p.MetadataURL + connectionVersionSeparator + p.SubjectFrom
+	}
 	sum := sha256.Sum256([]byte(text))
 	return sum[:]
+}
+
+// IdentityIssuer returns the issuer under which identities of subjects are kept (Identity.Issuer): subjects that are read
+// from another attribute are other people's.
+func (p ConnectionParameters) IdentityIssuer() string {
+	if p.SubjectFrom == "" {
+		return p.Issuer
+	}
+	return p.Issuer + subjectFromSeparator + p.SubjectFrom
+}
+
+// subjectFromSeparator is neither in an entityID nor in the name of an attribute: they have no control characters.
+const subjectFromSeparator = "\x1f"
+
+// ProviderOf returns the issuer of an identity as its provider calls itself, see ConnectionParameters.IdentityIssuer.
+func ProviderOf(identityIssuer string) string {
+	issuer, _, _ := strings.Cut(identityIssuer, subjectFromSeparator)
+	return issuer
 }
 
 // connectionVersionSeparator is in none of the fields, so that different fields have different texts.
@@ -77,6 +108,9 @@ func (c Connection) Version() string {
 		c.ID, c.Name, string(c.Status), string(c.JIT), string(c.JITRole), c.GroupsFrom, fmt.Sprint(c.TrustFactor), strings.Join(c.FactorACR, " "),
 		string(c.Ends), fmt.Sprint(c.EndsKeys), string(c.Outside), fmt.Sprint(c.EmptyByRemove),
 		string(c.InForce.Fingerprint()),
+	}
+	if c.Type == SAML {
+		parts = append(parts, fmt.Sprint(c.SignRequests, c.Encrypt), strings.Join(c.InForce.RemovedCertificates, " "))
 	}
 	if c.Pending != nil {
 		parts = append(parts, string(c.Pending.Fingerprint()))
@@ -99,8 +133,11 @@ func (c Connection) ToTest() (p ConnectionParameters, pending bool) {
 // ConnectionType is the protocol of a connection.
 type ConnectionType string
 
-// OpenIDConnect is the protocol of OpenID Connect Core 1.0.
-const OpenIDConnect ConnectionType = "oidc"
+// The protocols by which connections sign people in. SCIMDirectory signs nobody in.
+const (
+	OpenIDConnect ConnectionType = "oidc" // OpenID Connect Core 1.0
+	SAML          ConnectionType = "saml" // SAML 2.0
+)
 
 // ConnectionStatus says what a connection is used for.
 type ConnectionStatus string

@@ -97,8 +97,10 @@ type FieldError struct {
 	Column    int    `json:"column,omitempty" doc:"Character in the line, from 1"`
 	Code      string `json:"code" doc:"Stable code of the fault"`
 	Message   string `json:"message" doc:"What to do about it"`
-	Cause     string `json:"-"` // which of the causes of the code, for the texts of pages; empty: it has one
-	Seen      string `json:"-"` // what was seen in place of what was expected, for them
+	// Entities are the providers to choose from, where metadata have several.
+	Entities []string `json:"entities,omitempty" doc:"Of entityId: the providers in the metadata, of which one has to be named"`
+	Cause    string   `json:"-"` // which of the causes of the code, for the texts of pages; empty: it has one
+	Seen     string   `json:"-"` // what was seen in place of what was expected, for them
 }
 
 // Kind returns the kind of the error's code.

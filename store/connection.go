@@ -14,19 +14,19 @@ func connectionFields(c *doorward.Connection) []any {
 	return []any{
 		&c.ID, &c.TenantID, &c.Type, &c.Name, &c.Product, &c.Status, (*storedTime)(&c.CreatedAt),
 		nullableTime{&c.LastSignInAt},
-		&c.JIT, &c.JITRole, &c.GroupsFrom, &c.GroupsSeen, &c.Outside, &c.EmptyByRemove, wordsOf(&c.FactorACR, parsePlainText), &c.TrustFactor, &c.Ends, &c.EndsKeys,
+		&c.JIT, &c.JITRole, &c.GroupsFrom, &c.GroupsSeen, &c.Outside, &c.EmptyByRemove, wordsOf(&c.FactorACR, parsePlainText), &c.TrustFactor, &c.Ends, &c.EndsKeys, &c.SignRequests, &c.Encrypt,
 		optionalTime{&c.SwitchedAt},
 	}
 }
 
 const (
 	selectConnection = `SELECT c.id, c.tenant_id, c.type, c.name, c.product, c.status, c.created_at, c.last_sign_in_at,
-  c.jit, c.jit_role, c.groups_from, c.groups_seen, c.directory_outside, c.empty_by_remove, c.factor_acr, c.trust_factor, c.ends, c.ends_keys, c.switched_at FROM connections c
+  c.jit, c.jit_role, c.groups_from, c.groups_seen, c.directory_outside, c.empty_by_remove, c.factor_acr, c.trust_factor, c.ends, c.ends_keys, c.sign_requests, c.encrypt, c.switched_at FROM connections c
 `
 	sqlConnection    = selectConnection + `WHERE c.id = $1`
 	sqlConnectionsOf = selectConnection + `WHERE c.tenant_id = $1 ORDER BY c.created_at, c.id`
 
-	selectParameters   = `SELECT p.connection_id, p.pending, p.issuer, p.client_id, p.client_auth, p.email_from, p.tested_at, p.revision FROM connection_parameters p `
+	selectParameters   = `SELECT p.connection_id, p.pending, p.issuer, p.client_id, p.client_auth, p.email_from, p.metadata_url, p.subject_from, p.removed_certificates, p.tested_at, p.revision FROM connection_parameters p `
 	sqlParameters      = selectParameters + `WHERE p.connection_id = $1`
 	sqlAllParameters   = selectParameters + `JOIN connections c ON c.id = p.connection_id WHERE c.tenant_id = $1`
 	selectMappings     = `SELECT m.connection_id, m.group_name, m.role, m.group_id FROM connection_mappings m `
@@ -112,7 +112,7 @@ type parametersRow struct {
 }
 
 func parametersFields(p *parametersRow) []any {
-	return []any{&p.connectionID, &p.pending, &p.Issuer, &p.ClientID, &p.ClientAuth, &p.EmailFrom, nullableTime{&p.TestedAt}, &p.Revision}
+	return []any{&p.connectionID, &p.pending, &p.Issuer, &p.ClientID, &p.ClientAuth, &p.EmailFrom, &p.MetadataURL, &p.SubjectFrom, wordsOrNone{&p.RemovedCertificates}, nullableTime{&p.TestedAt}, &p.Revision}
 }
 
 type mappingRow struct {
@@ -163,14 +163,14 @@ func addMappings(c *doorward.Connection, mapped []mappingRow) {
 	slices.SortFunc(c.Mappings, func(a, b doorward.GroupMapping) int { return strings.Compare(a.Group, b.Group) })
 }
 
-const sqlInsertConnection = `INSERT INTO connections (id, tenant_id, type, name, product, status, created_at, jit, jit_role, groups_from, factor_acr, trust_factor, ends, ends_keys, directory_outside, empty_by_remove)
-VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16)`
+const sqlInsertConnection = `INSERT INTO connections (id, tenant_id, type, name, product, status, created_at, jit, jit_role, groups_from, factor_acr, trust_factor, ends, ends_keys, directory_outside, empty_by_remove, sign_requests, encrypt)
+VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16, $17, $18)`
 
 // InsertConnection adds the connection with its parameters in force and its mappings.
 func (tx *Tx) InsertConnection(ctx context.Context, c doorward.Connection) error {
 	err := tx.run(ctx, sqlInsertConnection, c.ID, c.TenantID, c.Type, c.Name, c.Product, c.Status, micros(c.CreatedAt),
 		c.JIT, string(c.JITRole), c.GroupsFrom, joined(c.FactorACR, plainText), c.TrustFactor, string(cmp.Or(c.Ends, doorward.EndsTenant)), c.EndsKeys,
-		string(cmp.Or(c.Outside, doorward.OutsideInvite)), c.EmptyByRemove)
+		string(cmp.Or(c.Outside, doorward.OutsideInvite)), c.EmptyByRemove, c.SignRequests, c.Encrypt)
 	if err != nil {
 		return err
 	}
@@ -183,13 +183,14 @@ func (tx *Tx) InsertConnection(ctx context.Context, c doorward.Connection) error
 
 // The provider's groups are another claim after a change: it hasn't been seen yet.
 const sqlUpdateConnection = `UPDATE connections SET name = $2, jit = $3, jit_role = $4, groups_seen = groups_seen AND groups_from = $5, groups_from = $5,
-  factor_acr = $6, trust_factor = $7, ends = $8, ends_keys = $9, directory_outside = $10, empty_by_remove = $11 WHERE id = $1`
+  factor_acr = $6, trust_factor = $7, ends = $8, ends_keys = $9, directory_outside = $10, empty_by_remove = $11,
+  sign_requests = $12, encrypt = $13 WHERE id = $1`
 
 // UpdateConnection writes what is in force as soon as it is edited: name, JIT, roles, mappings, groups,
 // factors, and what a revocation ends.
 func (tx *Tx) UpdateConnection(ctx context.Context, c doorward.Connection) error {
 	err := tx.run(ctx, sqlUpdateConnection, c.ID, c.Name, c.JIT, string(c.JITRole), c.GroupsFrom, joined(c.FactorACR, plainText), c.TrustFactor, string(c.Ends), c.EndsKeys,
-		string(cmp.Or(c.Outside, doorward.OutsideInvite)), c.EmptyByRemove)
+		string(cmp.Or(c.Outside, doorward.OutsideInvite)), c.EmptyByRemove, c.SignRequests, c.Encrypt)
 	if err != nil {
 		return err
 	}
@@ -259,18 +260,20 @@ func (tx *Tx) DeleteConnection(ctx context.Context, id string) (bool, error) {
 	return tx.affected(ctx, sqlDeleteConnection, id)
 }
 
-const sqlSetParameters = `INSERT INTO connection_parameters (connection_id, pending, issuer, client_id, client_auth, email_from, revision)
-VALUES ($1, $2, $3, $4, $5, $6, $7)
+const sqlSetParameters = `INSERT INTO connection_parameters (connection_id, pending, issuer, client_id, client_auth, email_from, revision, metadata_url, subject_from, removed_certificates)
+VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10)
 ON CONFLICT (connection_id, pending) DO UPDATE SET discovery = CASE WHEN connection_parameters.issuer = excluded.issuer THEN connection_parameters.discovery ELSE '' END,
   discovered_at = CASE WHEN connection_parameters.issuer = excluded.issuer THEN connection_parameters.discovered_at ELSE 0 END,
   asked_at = CASE WHEN connection_parameters.issuer = excluded.issuer THEN connection_parameters.asked_at ELSE 0 END,
   issuer = excluded.issuer, client_id = excluded.client_id, client_auth = excluded.client_auth, email_from = excluded.email_from,
+  metadata_url = excluded.metadata_url, subject_from = excluded.subject_from, removed_certificates = excluded.removed_certificates,
   revision = excluded.revision, tested_at = NULL`
 
 // SetConnectionParameters writes the parameters in force, or those that await a switch, under a new
 // revision: no test of them has passed. What was read of another issuer is forgotten.
 func (tx *Tx) SetConnectionParameters(ctx context.Context, id string, pending bool, p doorward.ConnectionParameters) error {
-	return tx.run(ctx, sqlSetParameters, id, pending, p.Issuer, p.ClientID, string(p.ClientAuth), p.EmailFrom, newRevision())
+	return tx.run(ctx, sqlSetParameters, id, pending, p.Issuer, p.ClientID, string(p.ClientAuth), p.EmailFrom, newRevision(),
+		p.MetadataURL, p.SubjectFrom, joined(p.RemovedCertificates, plainText))
 }
 
 const sqlDeletePendingParameters = `DELETE FROM connection_parameters WHERE connection_id = $1 AND pending`
@@ -354,22 +357,24 @@ func (tx *Tx) MarkClientNotice(ctx context.Context, id string, within time.Durat
 // KeptDiscovery is what a provider said of itself when it was read last.
 type KeptDiscovery struct {
 	ConnectionID string
+	Type         doorward.ConnectionType
 	Pending      bool
 	Issuer       string
+	MetadataURL  string    // of a provider of SAML; empty: its metadata were given as a text
 	Text         string    // JSON; empty: it was never read
 	At, AskedAt  time.Time // read, and last asked for; zero: never
 }
 
 func discoveryFields(d *KeptDiscovery) []any {
-	return []any{&d.ConnectionID, &d.Pending, &d.Issuer, &d.Text, optionalTime{&d.At}, optionalTime{&d.AskedAt}}
+	return []any{&d.ConnectionID, &d.Type, &d.Pending, &d.Issuer, &d.MetadataURL, &d.Text, optionalTime{&d.At}, optionalTime{&d.AskedAt}}
 }
 
 const (
-	selectDiscovery = `SELECT p.connection_id, p.pending, p.issuer, p.discovery, p.discovered_at, p.asked_at FROM connection_parameters p `
+	selectDiscovery = `SELECT p.connection_id, (SELECT t.type FROM connections t WHERE t.id = p.connection_id), p.pending, p.issuer, p.metadata_url, p.discovery, p.discovered_at, p.asked_at FROM connection_parameters p `
 	sqlDiscovery    = selectDiscovery + `WHERE p.connection_id = $1 AND p.pending = $2`
 	// Not a join, for which PostgreSQL could read all connections.
 	sqlDiscoveryDue = selectDiscovery + `WHERE p.issuer <> '' AND p.asked_at <= $1
-AND (SELECT c.status FROM connections c WHERE c.id = p.connection_id) = 'active' ORDER BY p.asked_at LIMIT $2`
+AND (SELECT c.status FROM connections c WHERE c.id = p.connection_id AND (c.type <> 'saml' OR p.metadata_url <> '')) = 'active' ORDER BY p.asked_at LIMIT $2`
 
 	sqlAskDiscovery  = `UPDATE connection_parameters SET asked_at = $4 WHERE connection_id = $1 AND pending = $2 AND asked_at = $3`
 	sqlKeepDiscovery = `UPDATE connection_parameters SET discovery = $4, discovered_at = $5, asked_at = $5 WHERE connection_id = $1 AND pending = $2 AND issuer = $3`
@@ -380,7 +385,7 @@ func (r Reader) KeptDiscovery(ctx context.Context, id string, pending bool) (Kep
 	return one(ctx, r, discoveryFields, sqlDiscovery, id, pending)
 }
 
-// DiscoveryDue returns what active connections keep and nobody has asked for since an instant, at most
+// DiscoveryDue returns what active connections keep of what can be read at an address, and nobody has asked for since an instant, at most
 // limit.
 func (r Reader) DiscoveryDue(ctx context.Context, since time.Time, limit int) ([]KeptDiscovery, error) {
 	return list(ctx, r, discoveryFields, sqlDiscoveryDue, micros(since), limit)

@@ -122,6 +122,9 @@ WHERE length(secret_sealed) > 0 AND substr(secret_sealed, 1, 9) <> $1 AND id > $
 	sqlSealedClientKeys   = `SELECT id, private_sealed FROM connection_keys
 WHERE substr(private_sealed, 1, 9) <> $1 AND id > $2 ORDER BY id LIMIT $3`
 	sqlResealClientKey = `UPDATE connection_keys SET private_sealed = $1 WHERE id = $2 AND private_sealed = $3`
+	sqlSealedSAMLKeys  = `SELECT id, private_sealed FROM connection_saml_keys
+WHERE substr(private_sealed, 1, 9) <> $1 AND id > $2 ORDER BY id LIMIT $3`
+	sqlResealSAMLKey = `UPDATE connection_saml_keys SET private_sealed = $1 WHERE id = $2 AND private_sealed = $3`
 )
 
 // sealedColumn is a column whose values are sealed, with the statements by which they
@@ -138,6 +141,7 @@ var sealedColumns = []sealedColumn{
 	{"webhooks", "private_sealed", sqlSealedHookKeys, sqlResealHookKey},
 	{"connection_secrets", "secret_sealed", sqlSealedClientSecrets, sqlResealClientSecret},
 	{"connection_keys", "private_sealed", sqlSealedClientKeys, sqlResealClientKey},
+	{"connection_saml_keys", "private_sealed", sqlSealedSAMLKeys, sqlResealSAMLKey},
 }
 
 // SealedTables returns the tables that have a sealed column, each once.

@@ -9,7 +9,10 @@ import (
 
 	"github.com/doorward/doorward"
 	"github.com/doorward/doorward/app/access"
+	"github.com/doorward/doorward/app/samlprovider"
 	"github.com/doorward/doorward/internal/oidcrp"
+	"github.com/doorward/doorward/internal/samlsp/fault"
+	"github.com/doorward/doorward/internal/samlsp/metadata"
 	"github.com/doorward/doorward/store"
 )
 
@@ -65,6 +68,38 @@ func (c *Client) discover(ctx context.Context, issuer string) (oidcrp.Discovery,
 	return c.rp.Discover(ctx, issuer)
 }
 
+// LookSAML is Look for metadata: it reads those at an address, or, where there is none, in the text, of the provider with
+// the entityID; empty: the only one there. It returns the faults of the fields /metadataUrl or /metadata, and /entityId.
+// Errors: too_many_attempts, those of ctx.
+func (c *Client) LookSAML(ctx context.Context, tenantID, address, text, entityID string) (*metadata.Provider, []doorward.FieldError, error) {
+	read := func() (metadata.Provider, error) { return c.SAML.Parse(text, entityID) }
+	if address != "" {
+		if err := c.countAsked(ctx, tenantID); err != nil {
+			return nil, nil, err
+		}
+		read = func() (metadata.Provider, error) { return c.fetch(ctx, address, entityID) }
+	}
+	said, err := read()
+	if err == nil {
+		return &said, nil, nil
+	}
+	f, isFault := errors.AsType[*fault.Fault](err)
+	switch {
+	case ctx.Err() != nil:
+		return nil, nil, doorward.Unavailable(ctx.Err())
+	case isFault:
+		return nil, []doorward.FieldError{samlprovider.FieldFault(f, address != "")}, nil
+	}
+	return nil, nil, err
+}
+
+// fetch reads metadata at an address, within askWithin. Errors: *fault.Fault.
+func (c *Client) fetch(ctx context.Context, address, entityID string) (metadata.Provider, error) {
+	ctx, cancel := context.WithTimeout(ctx, askWithin)
+	defer cancel()
+	return c.SAML.Fetch(ctx, address, entityID)
+}
+
 // Keep keeps what the issuer has said, if it is still that of the connection.
 func Keep(ctx context.Context, tx *store.Tx, id string, isPending bool, issuer string, said oidcrp.Discovery) error {
 	text, err := json.Marshal(said)
@@ -75,26 +110,43 @@ func Keep(ctx context.Context, tx *store.Tx, id string, isPending bool, issuer s
 	return err
 }
 
-// read asks what the provider says of itself now, keeps it, and lists that in the protocol. A fault changes
-// nothing. Errors: *oidcrp.Fault, unavailable.
-func (c *Client) read(ctx context.Context, kept store.KeptDiscovery) (oidcrp.Discovery, error) {
-	entry := doorward.Attempt{ConnectionID: kept.ConnectionID, Kind: doorward.AttemptMetadata, Outcome: doorward.AttemptDone}
-	said, err := c.discover(ctx, kept.Issuer)
-	var f *oidcrp.Fault
-	if errors.As(err, &f) {
-		entry.Outcome, entry.Seen, entry.Advice = doorward.AttemptUnavailable, seenOf(f), f.Advice
+// said is what a provider says of itself, by the protocol of its connection.
+type said struct {
+	oidc oidcrp.Discovery
+	saml metadata.Provider
+}
+
+// read asks what the provider says of itself now, keeps it, and lists that in the protocol, with the requests that it is
+// read for. A fault changes nothing. Errors: *oidcrp.Fault, *fault.Fault, unavailable.
+func (c *Client) read(ctx context.Context, kept store.KeptDiscovery, requestIDs ...string) (s said, err error) {
+	entry := doorward.Attempt{ConnectionID: kept.ConnectionID, Kind: doorward.AttemptMetadata, Outcome: doorward.AttemptDone, RequestIDs: requestIDs}
+	if kept.Type == doorward.SAML {
+		s.saml, err = c.fetch(ctx, kept.MetadataURL, kept.Issuer)
+	} else {
+		s.oidc, err = c.discover(ctx, kept.Issuer)
+	}
+	if isFault(err) {
+		entry.Outcome = doorward.AttemptUnavailable
+		entry.Seen, entry.Advice = faultSeen(err)
 		c.Record(ctx, entry)
-		return said, err
+		return s, err
 	}
 	if err == nil {
-		err = c.writer.Upkeep(ctx, func(tx *store.Tx) error {
-			return Keep(ctx, tx, kept.ConnectionID, kept.Pending, kept.Issuer, said)
-		})
+		err = c.writer.Upkeep(ctx, func(tx *store.Tx) error { return keep(ctx, tx, kept, s) })
 	}
 	if err == nil {
 		c.Record(ctx, entry)
 	}
-	return said, err
+	return s, err
+}
+
+// keep keeps what was read, if it is still of the connection's provider.
+func keep(ctx context.Context, tx *store.Tx, kept store.KeptDiscovery, s said) error {
+	if kept.Type != doorward.SAML {
+		return Keep(ctx, tx, kept.ConnectionID, kept.Pending, kept.Issuer, s.oidc)
+	}
+	_, err := samlprovider.Keep(ctx, tx, kept.ConnectionID, kept.Pending, kept.MetadataURL, s.saml)
+	return err
 }
 
 // discovered returns what the provider says of itself: as it is kept, or read again once that is a day old.
@@ -105,14 +157,14 @@ func (c *Client) discovered(ctx context.Context, id string, isPending bool) (sai
 		return said, err
 	}
 	if kept.Text == "" {
-		said, err = c.read(ctx, kept)
-		return said, Unavailable(err)
+		fresh, err := c.read(ctx, kept)
+		return fresh.oidc, Unavailable(err)
 	}
 	now := c.db.Now()
 	if now.Sub(kept.At) >= discoveryAge && now.Sub(kept.AskedAt) >= discoveryRetry {
 		if mine, err := c.claim(ctx, kept); err == nil && mine {
-			if said, err := c.read(ctx, kept); err == nil {
-				return said, nil
+			if fresh, err := c.read(ctx, kept); err == nil {
+				return fresh.oidc, nil
 			}
 		}
 	}
@@ -141,8 +193,7 @@ const retryAfter = time.Minute
 
 // Unavailable turns a fault of the provider into provider_unavailable: a fault is no refusal.
 func Unavailable(err error) error {
-	var f *oidcrp.Fault
-	if !errors.As(err, &f) {
+	if !isFault(err) {
 		return err
 	}
 	return &doorward.Error{Code: doorward.CodeProviderUnavailable, RetryAfter: retryAfter, Err: err}
@@ -150,11 +201,10 @@ func Unavailable(err error) error {
 
 // unavailableTo is Unavailable for those who look after the connection: it says what was seen.
 func unavailableTo(err error) error {
-	f, isFault := errors.AsType[*oidcrp.Fault](err)
-	if !isFault {
+	if !isFault(err) {
 		return err
 	}
-	seen := IssuerFault(f)
+	seen := fieldFault(err)
 	return &doorward.Error{
 		Code: doorward.CodeProviderUnavailable, Detail: seen.Message, Fields: []doorward.FieldError{seen}, RetryAfter: retryAfter, Err: err,
 	}
@@ -203,7 +253,7 @@ func (c *Client) readAll(ctx context.Context, due []store.KeptDiscovery) error {
 			if err == nil && mine {
 				_, err = c.read(ctx, kept)
 			}
-			if f := (*oidcrp.Fault)(nil); !errors.As(err, &f) {
+			if !isFault(err) {
 				errs[i] = err
 			}
 		})

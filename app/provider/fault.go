@@ -1,11 +1,14 @@
 package provider
 
 import (
+	"errors"
 	"strings"
 
 	"github.com/doorward/doorward"
+	"github.com/doorward/doorward/app/samlprovider"
 	"github.com/doorward/doorward/internal/oidcrp"
 	"github.com/doorward/doorward/internal/oidcrp/cause"
+	"github.com/doorward/doorward/internal/samlsp/fault"
 )
 
 // issuerFaults say what to do about the codes of faults.
@@ -35,26 +38,59 @@ var unreachable = map[cause.Cause]string{
 
 // IssuerFault returns the fault of the field /issuer: what was seen there, and what to do.
 func IssuerFault(f *oidcrp.Fault) doorward.FieldError {
-	fault := doorward.FieldError{Pointer: "/issuer", Code: f.Code, Message: issuerFaults[f.Code]}
+	found := doorward.FieldError{Pointer: "/issuer", Code: f.Code, Message: issuerFaults[f.Code]}
 	switch {
 	case f.Code == oidcrp.CodeUnreachable:
-		fault.Cause, fault.Seen, fault.Message = string(f.Cause), f.Seen, unreachable[f.Cause]
+		found.Cause, found.Seen, found.Message = string(f.Cause), f.Seen, unreachable[f.Cause]
 	case f.Code == oidcrp.CodeIssuerMismatch && f.Seen == "":
-		fault.Cause, fault.Message = unnamed, "The document there names no issuer, so it isn't one of OpenID Connect. Look for a mistyped address."
+		found.Cause, found.Message = unnamed, "The document there names no issuer, so it isn't one of OpenID Connect. Look for a mistyped address."
 	case f.Code == oidcrp.CodeIssuerMismatch:
-		fault.Seen = f.Seen
+		found.Seen = f.Seen
 	}
-	fault.Message = strings.ReplaceAll(fault.Message, "{seen}", fault.Seen)
-	return fault
+	found.Message = strings.ReplaceAll(found.Message, "{seen}", found.Seen)
+	return found
 }
 
 // unnamed is the cause of a document that names no issuer.
 const unnamed = "unnamed"
 
-// seenOf is what the protocol shows of a fault.
-func seenOf(f *oidcrp.Fault) string {
-	if f.Seen == "" {
-		return f.Code
+// isFault reports whether err says what is wrong with a provider, by whatever protocol.
+func isFault(err error) bool {
+	_, ofOIDC := errors.AsType[*oidcrp.Fault](err)
+	_, ofSAML := errors.AsType[*fault.Fault](err)
+	return ofOIDC || ofSAML
+}
+
+// isUnavailable reports whether a fault says that the provider is out of reach.
+func isUnavailable(err error) bool {
+	if f, ofSAML := errors.AsType[*fault.Fault](err); ofSAML {
+		return f.Unavailable
 	}
-	return f.Code + ": " + f.Seen
+	f, ofOIDC := errors.AsType[*oidcrp.Fault](err)
+	return ofOIDC && f.Unavailable
+}
+
+// fieldFault returns the fault of the field that names where the provider says something of itself: /issuer, or
+// /metadataUrl. err is a fault.
+func fieldFault(err error) doorward.FieldError {
+	if f, ofSAML := errors.AsType[*fault.Fault](err); ofSAML {
+		return samlprovider.FieldFault(f, true)
+	}
+	f, _ := errors.AsType[*oidcrp.Fault](err)
+	return IssuerFault(f)
+}
+
+// faultSeen returns what the protocol shows of a fault.
+func faultSeen(err error) (seen, advice string) {
+	code := ""
+	if f, ofSAML := errors.AsType[*fault.Fault](err); ofSAML {
+		code, seen, advice = f.Code, f.Seen, f.Advice
+	}
+	if f, ofOIDC := errors.AsType[*oidcrp.Fault](err); ofOIDC {
+		code, seen, advice = f.Code, f.Seen, f.Advice
+	}
+	if seen == "" {
+		return code, advice
+	}
+	return code + ": " + seen, advice
 }

@@ -24,6 +24,12 @@ func (c *Client) forgetKeys(ctx context.Context, tx *access.Tx, ids []string) er
 	return eachLost(ctx, tx, ids, tx.LoseConnectionKey, func(p store.SecretPlace) error { return c.EnsureKey(ctx, tx.Tx, p.ConnectionID) })
 }
 
+// forgetSAMLKeys deletes keys that nothing can open any more. The next sign-in, or reading of our metadata, makes another
+// one, which the provider knows once it has read those again.
+func (c *Client) forgetSAMLKeys(ctx context.Context, tx *access.Tx, ids []string) error {
+	return eachLost(ctx, tx, ids, tx.LoseSAMLKey, func(store.SecretPlace) error { return nil })
+}
+
 // eachLost loses each of the values and records it in the trail of its tenant.
 func eachLost(ctx context.Context, tx *access.Tx, ids []string, lose func(context.Context, string) (store.SecretPlace, error), then func(store.SecretPlace) error) error {
 	tx.SkipEvent() // of the installation: those of tenants say it

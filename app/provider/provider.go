@@ -11,6 +11,8 @@
 //
 //	discovery.go    what providers say of themselves
 //	ready.go        what it takes to sign in
+//	saml.go         the same for SAML, of whose metadata package samlprovider knows more
+//	readings.go     readings that several requests need at once
 //	examine.go      what a provider answers now, for the operator
 //	secret.go       client secrets, sealed and open
 //	key.go          keys of private_key_jwt
@@ -33,6 +35,7 @@ import (
 	"github.com/doorward/doorward"
 	"github.com/doorward/doorward/app/access"
 	"github.com/doorward/doorward/app/masterkey"
+	"github.com/doorward/doorward/app/samlprovider"
 	"github.com/doorward/doorward/internal/guard"
 	"github.com/doorward/doorward/internal/lograte"
 	"github.com/doorward/doorward/internal/oidcrp"
@@ -55,9 +58,12 @@ type Client struct {
 	master *masterkey.Keys
 	base   string
 	rp     *oidcrp.Client
-	warn   func(error) // of what must not fail a sign-in
+	// SAML is the client that speaks to providers of SAML.
+	SAML *samlprovider.Client
+	warn func(error) // of what must not fail a sign-in
 
 	directories directoryFaults
+	readings    readings
 }
 
 // New returns the client. base is the address of Doorward, without a slash at its end.
@@ -66,10 +72,12 @@ func New(writer *access.Writer, db *store.DB, master *masterkey.Keys, base strin
 	c := &Client{
 		writer: writer, db: db, master: master, base: base,
 		rp:   oidcrp.New(guarded, db.Now, oidcrp.WithRefused(guard.IsRefused)),
+		SAML: samlprovider.New(writer, db, master, base, guarded),
 		warn: lograte.Warnings(log, "sign-on"),
 	}
 	master.OnLoss("connection_secrets", c.forgetSecrets)
 	master.OnLoss("connection_keys", c.forgetKeys)
+	master.OnLoss(samlprovider.Table, c.forgetSAMLKeys)
 	return c
 }
 

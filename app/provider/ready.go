@@ -9,7 +9,7 @@ import (
 	"github.com/doorward/doorward/store"
 )
 
-// Ready is what it takes to sign in by a connection.
+// Ready is what it takes to sign in by a connection of type oidc.
 type Ready struct {
 	Connection doorward.Connection
 	Parameters doorward.ConnectionParameters // in force, or pending
@@ -26,16 +26,12 @@ type Ready struct {
 // have yet; provider_unavailable if nothing is known of the provider and it can't be reached;
 // master_key_missing.
 func (c *Client) Ready(ctx context.Context, conID string, isPending bool) (r Ready, err error) {
-	r.Connection, err = c.db.Read().Connection(ctx, conID)
-	if errors.Is(err, store.ErrNone) || err == nil && isPending && r.Connection.Pending == nil {
-		return r, doorward.Fail(doorward.CodeNotFound, "")
+	r.Connection, r.Parameters, err = c.parameters(ctx, conID, isPending)
+	if err == nil && r.Connection.Type != doorward.OpenIDConnect {
+		err = doorward.Fail(doorward.CodeNotFound, "")
 	}
 	if err != nil {
 		return r, err
-	}
-	r.Parameters = r.Connection.InForce
-	if isPending {
-		r.Parameters = *r.Connection.Pending
 	}
 	if err := r.configure(ctx, c); err != nil {
 		return r, err
@@ -52,6 +48,18 @@ func (c *Client) Ready(ctx context.Context, conID string, isPending bool) (r Rea
 		err = doorward.Fail(doorward.CodeNotFound, "")
 	}
 	return r, err
+}
+
+// parameters returns a connection with what is in force or pending. Errors: not_found.
+func (c *Client) parameters(ctx context.Context, conID string, isPending bool) (con doorward.Connection, p doorward.ConnectionParameters, err error) {
+	con, err = c.db.Read().Connection(ctx, conID)
+	if errors.Is(err, store.ErrNone) || err == nil && isPending && con.Pending == nil {
+		return con, p, doorward.Fail(doorward.CodeNotFound, "")
+	}
+	if err == nil && isPending {
+		return con, *con.Pending, nil
+	}
+	return con, con.InForce, err
 }
 
 // configure fills the Config. Errors: validation_failed with required for what is missing.

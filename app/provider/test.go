@@ -58,17 +58,28 @@ func (c *Client) NewTest(ctx context.Context, by doorward.Caller, id string, bro
 // itself.
 func (c *Client) readForTest(ctx context.Context, found doorward.Connection) error {
 	parameters, isPending := found.ToTest()
-	ready := Ready{Connection: found, Parameters: parameters}
-	if err := ready.configure(ctx, c); err != nil {
-		return err
+	if found.Type == doorward.SAML {
+		if _, _, err := c.ReadySAML(ctx, found.ID, isPending); err != nil || parameters.MetadataURL == "" {
+			return err
+		}
+	} else {
+		ready := Ready{Connection: found, Parameters: parameters}
+		if err := ready.configure(ctx, c); err != nil {
+			return err
+		}
 	}
+	return c.readNow(ctx, found, parameters, isPending)
+}
+
+// readNow reads what the provider says of itself, for somebody who waits for it. Errors: validation_failed for what it
+// says; too_many_attempts; provider_unavailable.
+func (c *Client) readNow(ctx context.Context, found doorward.Connection, p doorward.ConnectionParameters, isPending bool, requestIDs ...string) error {
 	if err := c.countAsked(ctx, found.TenantID); err != nil {
 		return err
 	}
-	_, err := c.read(ctx, store.KeptDiscovery{ConnectionID: found.ID, Pending: isPending, Issuer: parameters.Issuer})
-	var f *oidcrp.Fault
-	if errors.As(err, &f) && !f.Unavailable {
-		return doorward.InvalidFields(IssuerFault(f))
+	_, err := c.read(ctx, store.KeptDiscovery{ConnectionID: found.ID, Type: found.Type, Pending: isPending, Issuer: p.Issuer, MetadataURL: p.MetadataURL}, requestIDs...)
+	if isFault(err) && !isUnavailable(err) {
+		return doorward.InvalidFields(fieldFault(err))
 	}
 	return unavailableTo(err)
 }

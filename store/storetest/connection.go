@@ -156,7 +156,7 @@ func discoveries(f *fixture) {
 		return len(f.value(f.Read().DiscoveryDue(ctx, f.clock.read().Add(-day), 10)).([]store.KeptDiscovery))
 	}
 	f.wantNone(f.Read().KeptDiscovery(ctx, c.ID, pending))
-	equal(f, kept(), store.KeptDiscovery{ConnectionID: c.ID, Issuer: c.InForce.Issuer})
+	equal(f, kept(), store.KeptDiscovery{ConnectionID: c.ID, Type: c.Type, Issuer: c.InForce.Issuer})
 	equal(f, due(), 0)
 	was := kept()
 	f.write(func(tx *store.Tx) {
@@ -178,7 +178,7 @@ func discoveries(f *fixture) {
 	equal(f, due(), 1)
 	c.InForce.Issuer = "https://other.example"
 	f.write(func(tx *store.Tx) { noError(f, tx.SetConnectionParameters(ctx, c.ID, inForce, c.InForce)) })
-	equal(f, kept(), store.KeptDiscovery{ConnectionID: c.ID, Issuer: c.InForce.Issuer})
+	equal(f, kept(), store.KeptDiscovery{ConnectionID: c.ID, Type: c.Type, Issuer: c.InForce.Issuer})
 }
 
 func secretsOfConnections(f *fixture) {

@@ -1,0 +1,96 @@
+package provider
+
+import (
+	"context"
+	"errors"
+	"time"
+
+	"github.com/doorward/doorward"
+	"github.com/doorward/doorward/internal/samlsp"
+	"github.com/doorward/doorward/store"
+)
+
+const (
+	// againEvery bounds how often metadata are read because a response is signed by none of the certificates.
+	againEvery = time.Minute
+	// againPoll is the pause between two looks at whether another node has read them.
+	againPoll = 200 * time.Millisecond
+)
+
+// ReadySAML returns what it takes to sign in by what is in force of a connection of type saml, or to test what is
+// pending, whatever the connection's status. It is read from the database each time: a certificate that was taken away
+// is gone on every node. Errors: not_found; validation_failed with required for what the connection doesn't have yet;
+// master_key_missing; unavailable.
+func (c *Client) ReadySAML(ctx context.Context, conID string, isPending bool) (config samlsp.Config, p doorward.ConnectionParameters, err error) {
+	con, p, err := c.parameters(ctx, conID, isPending)
+	if err == nil && con.Type != doorward.SAML {
+		err = doorward.Fail(doorward.CodeNotFound, "")
+	}
+	if err != nil {
+		return config, p, err
+	}
+	kept, err := c.db.Read().KeptDiscovery(ctx, conID, isPending)
+	if errors.Is(err, store.ErrNone) { // switched or deleted since
+		err = doorward.Fail(doorward.CodeNotFound, "")
+	}
+	if err != nil {
+		return config, p, err
+	}
+	config, err = c.SAML.Config(ctx, con, p, kept.Text)
+	return config, p, err
+}
+
+// ReadMetadataAgain reads a provider's metadata because a response is signed by none of its certificates
+// (fault.Fault.ReadAgain): at most once a minute over all nodes, and only where they have an address. Callers that come
+// while it is read wait for that. changed reports that what is kept may be another than the caller has judged by: let
+// ReadySAML return it again. A provider that can't be read changes nothing, and is in the protocol. Errors: unavailable.
+func (c *Client) ReadMetadataAgain(ctx context.Context, conID string, isPending bool) (changed bool, err error) {
+	return c.readings.do(ctx, readingOf{conID, isPending}, func() (bool, error) {
+		kept, err := c.db.Read().KeptDiscovery(ctx, conID, isPending)
+		if errors.Is(err, store.ErrNone) {
+			return false, nil
+		}
+		if err != nil || kept.MetadataURL == "" {
+			return false, err
+		}
+		now := c.db.Now()
+		if now.Sub(kept.AskedAt) < againEvery {
+			return c.awaitReading(ctx, kept, now)
+		}
+		mine, err := c.claim(ctx, kept)
+		if err != nil {
+			return false, err
+		}
+		if !mine {
+			return c.awaitReading(ctx, kept, now)
+		}
+		_, err = c.read(ctx, kept)
+		if isFault(err) {
+			return false, nil
+		}
+		return err == nil, err
+	})
+}
+
+// awaitReading waits while another node, or a request that needs the metadata for something else, may be reading them,
+// and reports whether they were read within a minute before now or since.
+func (c *Client) awaitReading(ctx context.Context, kept store.KeptDiscovery, now time.Time) (bool, error) {
+	for {
+		is, err := c.db.Read().KeptDiscovery(ctx, kept.ConnectionID, kept.Pending)
+		if errors.Is(err, store.ErrNone) {
+			return false, nil
+		}
+		if err != nil {
+			return false, err
+		}
+		isOver := !is.At.Before(is.AskedAt) || c.db.Now().Sub(is.AskedAt) >= askWithin
+		if isOver {
+			return now.Sub(is.At) < againEvery, nil
+		}
+		select {
+		case <-ctx.Done():
+			return false, doorward.Unavailable(ctx.Err())
+		case <-time.After(againPoll):
+		}
+	}
+}

@@ -23,6 +23,9 @@ type Assurance struct {
 	// ProviderSession is a hash of the provider's own session (its claim sid), by which it ends this one; empty: it
 	// named none. It is written, and not read again with the session.
 	ProviderSession string
+	// ProviderUntil is when the session has to end by the provider's word (SessionNotOnOrAfter of SAML); the zero Time: it
+	// doesn't say. A step-up never makes it later.
+	ProviderUntil time.Time
 	// ProvedAt is the last proof of any kind by what vouches for the session, Doorward itself or a connection: at a
 	// connection's provider, when that says it was, which may be before the session; now if it doesn't say.
 	ProvedAt time.Time

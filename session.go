@@ -37,10 +37,13 @@ type SessionLimits struct {
 }
 
 // ExpiresAt returns the absolute limit of the session under the limits of the installation and
-// of its tenant. Without the second factor that the tenant demands, the session ends with the
-// days of grace.
+// of its tenant, and of the provider that vouches for it. Without the second factor that the tenant
+// demands, the session ends with the days of grace.
 func (s Session) ExpiresAt(l SessionLimits) time.Time {
 	end := s.CreatedAt.Add(s.Tenant.Tighten(l).Absolute)
+	if until := s.ProviderUntil; !until.IsZero() && until.Before(end) {
+		end = until
+	}
 	if due, demanded := s.Tenant.SecondFactor.DueFrom(s.Role, s.JoinedAt); demanded && !s.SatisfiesFactorDemand() && due.Before(end) {
 		return due
 	}

@@ -93,7 +93,7 @@ func (tx *Tx) DeleteEndedChallenges(ctx context.Context, limit int) (int64, erro
 const (
 	sqlTokenOfSession = `SELECT token_hash FROM sessions WHERE id = $1`
 	sqlRenewSession   = `UPDATE sessions SET token_hash = $2, last_seen_at = $3, aal = $4, amr = $5, provider_amr = $6, proved_at = $7, factor_at = $8, password_at = $9,
-  provider_session = CASE WHEN $10 = '' THEN provider_session ELSE $10 END WHERE id = $1 AND token_hash = $11`
+  provider_session = CASE WHEN $10 = '' THEN provider_session ELSE $10 END, provider_until = $12 WHERE id = $1 AND token_hash = $11`
 	sqlKeepProviderSession = `INSERT INTO former_provider_sessions (session_id, provider_session)
 SELECT s.id, s.provider_session FROM sessions s WHERE s.id = $1 AND s.provider_session <> '' AND s.provider_session <> $2
 ON CONFLICT (session_id, provider_session) DO NOTHING`
@@ -118,7 +118,7 @@ func (tx *Tx) RenewSession(ctx context.Context, s doorward.Session, hash []byte)
 		}
 	}
 	return tx.affected(ctx, sqlRenewSession, s.ID, hash, micros(s.LastSeenAt), a.AAL, strings.Join(a.AMR, " "), strings.Join(a.ProviderAMR, " "),
-		micros(a.ProvedAt), microsOrZero(a.FactorAt), microsOrZero(a.PasswordAt), a.ProviderSession, old)
+		micros(a.ProvedAt), microsOrZero(a.FactorAt), microsOrZero(a.PasswordAt), a.ProviderSession, old, microsOrZero(a.ProviderUntil))
 }
 
 const (

@@ -47,6 +47,12 @@ WHERE created_at > $2 OR last_used_at > $2`
 	// are refused until then.
 	sqlClampUsedStates = `UPDATE used_states SET ends_at = $1 + CAST(660000000 AS BIGINT) WHERE ends_at > $2 + CAST(660000000 AS BIGINT)`
 
+	// In microseconds, a minute, as long as what was said waits at most; and fifteen: an assertion's life, with what clocks may
+	// differ.
+	sqlClampSAMLAssertions = `UPDATE saml_assertions SET ends_at = $1 + CAST(900000000 AS BIGINT),
+  waits_until = CASE WHEN waits_until > $1 + CAST(60000000 AS BIGINT) THEN $1 + CAST(60000000 AS BIGINT) ELSE waits_until END
+WHERE ends_at > $2 + CAST(900000000 AS BIGINT)`
+
 	// A provisional demand keeps its time to be confirmed.
 	sqlClampSSOPolicies = `UPDATE sso_policies SET confirm_by = $1 + (confirm_by - changed_at), changed_at = $1 WHERE changed_at > $2`
 )
@@ -55,7 +61,7 @@ WHERE created_at > $2 OR last_used_at > $2`
 func (tx *Tx) clampSignOn(ctx context.Context, now, beyond int64) error {
 	for _, query := range []string{
 		sqlClampDiscoveries, sqlClampConnections, sqlClampIdentities, sqlClampConnectionSecrets, sqlClampSCIMSecrets, sqlClampDirectoryRuns, sqlClampConnectionKeys, sqlClampConnectionKeyEnds,
-		sqlClampConnectionTests, sqlClampAttemptEntries, sqlClampUsedStates, sqlClampSSOPolicies,
+		sqlClampConnectionTests, sqlClampAttemptEntries, sqlClampUsedStates, sqlClampSAMLAssertions, sqlClampSSOPolicies,
 	} {
 		if err := tx.run(ctx, query, now, beyond); err != nil {
 			return err

@@ -29,13 +29,15 @@ func sessionFields(s *doorward.Session) []any {
 		optionalTime{&s.PasswordAt},
 		&s.Remembered, &s.Issuer, &s.Role, (*storedTime)(&s.JoinedAt),
 		optionalTime{&s.SignOnUntil},
+		optionalTime{&s.ProviderUntil},
 	}
 }
 
 // sessionColumns are scanned into sessionFields.
 const sessionColumns = `s.id, s.user_id, s.tenant_id, s.created_at, s.last_seen_at, s.ip, s.user_agent,
   s.aal, s.amr, s.provider_amr, s.proved_at, s.factor_at, s.password_at, s.remembered, s.issuer, m.role, m.created_at,
-  CASE WHEN s.issuer = '' THEN 0 ELSE COALESCE((SELECT p.confirm_by FROM sso_policies p WHERE p.tenant_id = s.tenant_id AND p.before_mode = 'off'), 0) END`
+  CASE WHEN s.issuer = '' THEN 0 ELSE COALESCE((SELECT p.confirm_by FROM sso_policies p WHERE p.tenant_id = s.tenant_id AND p.before_mode = 'off'), 0) END,
+  s.provider_until`
 
 // tenantOfSession joins the tenant of a session, unless the session has ended with all of the tenant's: see
 // Tx.EndTenantSessions.
@@ -115,14 +117,14 @@ func (r Reader) UserSessions(ctx context.Context, userID string) ([]StoredSessio
 }
 
 const sqlInsertSession = `INSERT INTO sessions (id, token_hash, user_id, tenant_id, created_at, last_seen_at, ip, user_agent,
-  aal, amr, provider_amr, proved_at, factor_at, password_at, remembered, issuer, provider_session, epoch)
-VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16, $17, (SELECT session_epoch FROM tenants WHERE id = $4))`
+  aal, amr, provider_amr, proved_at, factor_at, password_at, remembered, issuer, provider_session, provider_until, epoch)
+VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16, $17, $18, (SELECT session_epoch FROM tenants WHERE id = $4))`
 
 // InsertSession adds the session under the hash of its token.
 func (tx *Tx) InsertSession(ctx context.Context, s doorward.Session, hash []byte) error {
 	return tx.run(ctx, sqlInsertSession, s.ID, hash, s.UserID, s.TenantID,
 		micros(s.CreatedAt), micros(s.LastSeenAt), s.IP, s.UserAgent,
-		s.AAL, strings.Join(s.AMR, " "), strings.Join(s.ProviderAMR, " "), micros(s.ProvedAt), microsOrZero(s.FactorAt), microsOrZero(s.PasswordAt), s.Remembered, s.Issuer, s.ProviderSession)
+		s.AAL, strings.Join(s.AMR, " "), strings.Join(s.ProviderAMR, " "), micros(s.ProvedAt), microsOrZero(s.FactorAt), microsOrZero(s.PasswordAt), s.Remembered, s.Issuer, s.ProviderSession, microsOrZero(s.ProviderUntil))
 }
 
 // Use is a use of a session or of a secret of an API key.
@@ -183,7 +185,7 @@ type SessionLifetime struct {
 const (
 	expiredForAll = `sessions.created_at <= $1 OR sessions.last_seen_at <= $2`
 
-	expired = `(` + expiredForAll + ` OR EXISTS (SELECT 1 FROM tenants t WHERE t.id = sessions.tenant_id
+	expired = `(` + expiredForAll + ` OR sessions.provider_until <> 0 AND sessions.provider_until <= $3 OR EXISTS (SELECT 1 FROM tenants t WHERE t.id = sessions.tenant_id
   AND (sessions.epoch <> t.session_epoch OR sessions.created_at <= $3 - t.session_absolute OR sessions.last_seen_at <= $4 - t.session_idle)))`
 )
 

@@ -109,7 +109,7 @@ func (l *Login) openStepUp(ctx context.Context, by doorward.Caller, token string
 
 // StepUpBySSO is StepUp for a sign-in at the provider of the session's connection, whose answer another
 // feature has checked: it is fresh, and of the identity that the session was opened for. said is what the
-// provider said of its methods and its session, the latter empty if it named none. before is called in the transaction,
+// provider said of its methods, its session, which is empty if it named none, and the session's end. before is called in the transaction,
 // ahead of the lock on the account: its error is returned. Errors: challenge_over, unauthenticated, unavailable.
 func (l *Login) StepUpBySSO(ctx context.Context, by doorward.Caller, token string, said doorward.Assurance, before func(*access.Tx) error) (session.Opened, error) {
 	c, account, err := l.openStepUp(ctx, by, token)
@@ -122,6 +122,9 @@ func (l *Login) StepUpBySSO(ctx context.Context, by doorward.Caller, token strin
 	assure := func(old store.Credential, now time.Time) doorward.Assurance {
 		a := old.Session.Assurance
 		a.ProvedAt, a.ProviderAMR, a.ProviderSession = now, said.ProviderAMR, said.ProviderSession
+		if until := said.ProviderUntil; !until.IsZero() && (a.ProviderUntil.IsZero() || until.Before(a.ProviderUntil)) {
+			a.ProviderUntil = until
+		}
 		return a
 	}
 	return l.renew(ctx, by, c, proof.Proof{Account: account}, assure, before, nothing)

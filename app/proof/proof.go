@@ -82,6 +82,8 @@ type Proof struct {
 	// has ended the person's sign-ins since then, it opens no session.
 	ProviderSession string
 	BegunAt         time.Time
+	// ProviderUntil is that of doorward.Assurance.
+	ProviderUntil time.Time
 
 	verifier *Verifier
 	by       doorward.Caller
@@ -93,7 +95,7 @@ type Proof struct {
 // factor of the account (Assurance.FactorAt). A sign-in at a provider is as old as that says; a time to come
 // counts as now.
 func (p Proof) Assurance(now time.Time) doorward.Assurance {
-	a := doorward.Assurance{Issuer: p.Issuer, AAL: 1, AMR: p.Methods, ProviderAMR: p.ProviderAMR, ProviderSession: p.ProviderSession, ProvedAt: now}
+	a := doorward.Assurance{Issuer: p.Issuer, AAL: 1, AMR: p.Methods, ProviderAMR: p.ProviderAMR, ProviderSession: p.ProviderSession, ProviderUntil: p.ProviderUntil, ProvedAt: now}
 	if p.Issuer == doorward.OwnIssuer {
 		return a
 	}
@@ -123,6 +125,7 @@ type state struct {
 	AuthTime                         time.Time `json:",omitzero"`
 	ProviderSession                  string    `json:",omitempty"`
 	BegunAt                          time.Time `json:",omitzero"`
+	ProviderUntil                    time.Time `json:",omitzero"`
 }
 
 // State returns what a challenge must keep of the proof, for WithState; nil if that is nothing.
@@ -130,7 +133,7 @@ func (p Proof) State() []byte {
 	if p.Issuer == doorward.OwnIssuer {
 		return nil
 	}
-	text, err := json.Marshal(state{p.Methods, p.ProviderAMR, p.OwnMethods, p.AuthTime, p.ProviderSession, p.BegunAt})
+	text, err := json.Marshal(state{p.Methods, p.ProviderAMR, p.OwnMethods, p.AuthTime, p.ProviderSession, p.BegunAt, p.ProviderUntil})
 	if err != nil {
 		panic(err) // texts can't fail
 	}
@@ -145,7 +148,7 @@ func (p Proof) WithState(kept []byte) (Proof, error) {
 	var s state
 	err := json.Unmarshal(kept, &s)
 	p.Methods, p.ProviderAMR, p.OwnMethods, p.AuthTime = s.Methods, s.ProviderAMR, s.OwnMethods, s.AuthTime
-	p.ProviderSession, p.BegunAt = s.ProviderSession, s.BegunAt
+	p.ProviderSession, p.BegunAt, p.ProviderUntil = s.ProviderSession, s.BegunAt, s.ProviderUntil
 	return p, err
 }
 

@@ -25,6 +25,7 @@ type Asserted struct {
 	AcceptedUntil time.Time
 	RequestID     string
 	IssuedAt      time.Time
+	SignedBy      []string // fingerprints of the certificates by which this is authentic: one, or that of each signature
 
 	// Values are the NameID, its format, and the attributes that Config names; bounded. Names are those of all
 	// attributes, sorted.

@@ -1,6 +1,7 @@
 package samlsp
 
 import (
+	"bytes"
 	"crypto/rsa"
 	"slices"
 	"strings"
@@ -43,6 +44,7 @@ type judge struct {
 	isCovered bool           // by a signature of the response
 	assertion *etree.Element // what a signature covers
 	bearers   []*etree.Element
+	signers   []string // fingerprints of the certificates that have signed
 }
 
 func (j *judge) pass(checks ...string) { j.passed = append(j.passed, checks...) }
@@ -73,6 +75,7 @@ func (j *judge) run() (Asserted, *fault.Fault) {
 		return Asserted{Names: said.Names, Values: said.Values}, f
 	}
 	j.pass(fault.CheckStatus)
+	said.SignedBy = j.signers
 	return said, nil
 }
 
@@ -135,7 +138,7 @@ func adviceAboutStatus(code string) string {
 func (j *judge) authenticate(root *etree.Element) (f *fault.Fault) {
 	j.response = root
 	if j.isCovered = dom.Only(root, dom.Signature, "Signature") != nil; j.isCovered {
-		if j.response, f = xmlsec.Verify(root, j.certificates()); f != nil {
+		if j.response, f = j.verify(root); f != nil {
 			return f
 		}
 		if f = shapeOfResponse(j.response); f != nil {
@@ -153,6 +156,17 @@ func (j *judge) authenticate(root *etree.Element) (f *fault.Fault) {
 		j.pass(fault.CheckEncryption)
 	}
 	return j.authenticateAssertion(plain, received)
+}
+
+// verify returns what the element's signature covers, and notes who has signed.
+func (j *judge) verify(el *etree.Element) (*etree.Element, *fault.Fault) {
+	signed, by, f := xmlsec.Verify(el, j.certificates())
+	for _, certificate := range j.Provider.Certificates {
+		if by != nil && bytes.Equal(certificate.DER, by) {
+			j.signers = append(j.signers, certificate.Fingerprint)
+		}
+	}
+	return signed, f
 }
 
 func (j *judge) certificates() (all [][]byte) {
@@ -178,7 +192,7 @@ func (j *judge) authenticateAssertion(plain, received *etree.Element) (f *fault.
 	j.assertion = plain
 	switch isSigned := dom.Only(received, dom.Signature, "Signature") != nil; {
 	case isSigned:
-		if j.assertion, f = xmlsec.Verify(received, j.certificates()); f != nil {
+		if j.assertion, f = j.verify(received); f != nil {
 			return f
 		}
 		if f = shapeOfAssertion(j.assertion); f != nil {

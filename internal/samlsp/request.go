@@ -30,6 +30,8 @@ type Ask struct {
 	// Contexts are the authentication contexts of which one is demanded, for a Fresh sign-in; empty: any. Compare
 	// Asserted.Methods with them.
 	Contexts []string
+	// Trial says that the Config is one that is only tried. The provider can't tell; Response.Trial says so, too.
+	Trial bool
 }
 
 // Start returns where the browser goes, and the id of the request that it takes there (saml-bindings 3.4). Keep the id
@@ -42,7 +44,7 @@ func Start(c Config, ask Ask, now time.Time) (address, id string, err error) {
 	if len(c.MACKey) < macKeyMin {
 		return "", "", errors.New("samlsp: the MACKey has less than 32 bytes")
 	}
-	id = c.newID(now, ask.Fresh)
+	id = c.newID(now, ask)
 	query := "SAMLRequest=" + url.QueryEscape(deflated(c.request(ask, id, now)))
 	if ask.RelayState != "" {
 		query += "&RelayState=" + url.QueryEscape(ask.RelayState)
@@ -105,6 +107,7 @@ func deflated(text string) string {
 // that it was made here, for this connection, and when.
 const (
 	idFlagFresh  = 1
+	idFlagTrial  = 2
 	idTimeBytes  = 6
 	idRandom     = 16
 	idBody       = 1 + idTimeBytes + idRandom
@@ -113,31 +116,35 @@ const (
 	macKeyMin    = 32
 )
 
-func (c Config) newID(now time.Time, isFresh bool) string {
+func (c Config) newID(now time.Time, ask Ask) string {
 	var second [8]byte
 	binary.BigEndian.PutUint64(second[:], uint64(now.Unix()))
 	body := make([]byte, idBody, idBody+idMAC)
-	if isFresh {
-		body[0] = idFlagFresh
+	if ask.Fresh {
+		body[0] |= idFlagFresh
+	}
+	if ask.Trial {
+		body[0] |= idFlagTrial
 	}
 	copy(body[1:], second[8-idTimeBytes:])
 	_, _ = rand.Read(body[1+idTimeBytes:]) // it doesn't fail
 	return "_" + base64.RawURLEncoding.EncodeToString(append(body, c.mac(body)...))
 }
 
-// readID returns what newID wrote; ok is false for an id that wasn't made here for this connection.
-func (c Config) readID(id string) (began time.Time, isFresh, ok bool) {
+// readID returns when and with which flags newID wrote the id; ok is false for one that wasn't made here for this
+// connection.
+func (c Config) readID(id string) (began time.Time, flags byte, ok bool) {
 	encoded, has := strings.CutPrefix(id, "_")
 	all, err := base64.RawURLEncoding.Strict().DecodeString(encoded)
 	if len(c.MACKey) < macKeyMin || !has || err != nil || len(all) != idBody+idMAC {
-		return time.Time{}, false, false
+		return time.Time{}, 0, false
 	}
 	body, mac := all[:idBody], all[idBody:]
 	if !hmac.Equal(mac, c.mac(body)) {
-		return time.Time{}, false, false
+		return time.Time{}, 0, false
 	}
 	second := binary.BigEndian.Uint64(append([]byte{0, 0}, body[1:1+idTimeBytes]...))
-	return time.Unix(int64(second), 0), body[0]&idFlagFresh != 0, true
+	return time.Unix(int64(second), 0), body[0], true
 }
 
 func (c Config) mac(body []byte) []byte {

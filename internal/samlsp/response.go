@@ -22,6 +22,7 @@ type Response struct {
 	RequestID  string
 	Began      time.Time // when the request was made
 	Fresh      bool      // the request was for a fresh sign-in
+	Trial      bool      // the request was by a Config that is only tried, which Finish has to have, too
 	RelayState string    // as it came; empty where it has more than RelayStateMax bytes
 	text       []byte
 }
@@ -55,8 +56,9 @@ func Read(c Config, form url.Values, now time.Time) (Response, error) {
 	if r.RequestID == "" {
 		return Response{}, ErrUnsolicited
 	}
-	var isOurs bool
-	if r.Began, r.Fresh, isOurs = c.readID(r.RequestID); !isOurs || isTooOld(r.Began, now) {
+	began, flags, isOurs := c.readID(r.RequestID)
+	r.Began, r.Fresh, r.Trial = began, flags&idFlagFresh != 0, flags&idFlagTrial != 0
+	if !isOurs || isTooOld(r.Began, now) {
 		return Response{}, &fault.Fault{
 			Check: fault.CheckInResponseTo, Passed: []string{fault.CheckSize, fault.CheckDoctype, fault.CheckStructure}, Seen: seenRequest(isOurs),
 			Wanted: "a request of this connection, of the last 10 minutes", Advice: fault.AdviceStartAgain,

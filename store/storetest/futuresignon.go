@@ -1,6 +1,7 @@
 package storetest
 
 import (
+	"errors"
 	"time"
 
 	"github.com/doorward/doorward"
@@ -62,8 +63,15 @@ func futureSignOn(f *fixture) {
 	equal(f, []time.Time{scim.CreatedAt, *scim.ExpiresAt}, []time.Time{now, now.Add(day)})
 	clamped := f.value(f.Read().DirectoryRun(ctx, con.ID, run.ID)).(doorward.DirectoryRun)
 	equal(f, []time.Time{clamped.From, clamped.Last}, []time.Time{now, now})
-	f.clock.move(11 * time.Minute)
+	f.clock.move(time.Minute)
+	f.write(func(tx *store.Tx) {
+		_, err := tx.UseSAMLAssertion(ctx, con.ID, []byte("assertion ahead"))
+		equal(f, errors.Is(err, store.ErrNone), true)
+	})
+	f.clock.move(10 * time.Minute)
 	f.write(func(tx *store.Tx) { equal(f, f.value(tx.DeleteUsedStates(ctx, 10)), int64(2)) })
+	f.clock.move(4 * time.Minute)
+	f.write(func(tx *store.Tx) { equal(f, f.value(tx.DeleteSAMLAssertions(ctx, 10)), int64(2)) })
 	f.clock.move(day)
 	f.write(func(tx *store.Tx) { f.wantChange(tx.MarkClientNotice(ctx, con.ID, day)) })
 }
@@ -77,6 +85,7 @@ func (f *fixture) useAll(c doorward.Connection, suffix string) {
 		f.wantChange(tx.SignInByConnection(ctx, c.ID, groups))
 		f.wantChange(tx.MarkClientNotice(ctx, c.ID, day))
 		f.wantChange(tx.UseState(ctx, []byte("state "+suffix), at.Add(11*time.Minute)))
+		f.wantChange(tx.InsertSAMLAssertion(ctx, store.SAMLAssertion{Hash: []byte("assertion " + suffix), ConnectionID: c.ID, Said: []byte("sealed"), WaitsUntil: at.Add(time.Minute), EndsAt: at.Add(15 * time.Minute)}))
 		noError(f, tx.MarkConnectionSwitched(ctx, c.ID))
 		f.wantChange(tx.KeepDiscovery(ctx, c.ID, inForce, c.InForce.Issuer, "{}"))
 		secretID, keyID := doorward.PrefixClientSecret+suffix, "key_"+suffix

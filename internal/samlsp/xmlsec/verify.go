@@ -1,6 +1,6 @@
 // Package xmlsec verifies signatures of XML and decrypts it, as SAML uses both (saml-core 5 and 6).
 //
-//	signed, f := xmlsec.Verify(element, certificates) // what the element's own signature covers
+//	signed, by, f := xmlsec.Verify(element, certificates) // what the element's own signature covers, and who has signed
 //	plain, f := xmlsec.Decrypt(element, key, isCovered)
 //
 // Signatures are RSA with SHA-2, over the element that they are in and nothing else. Encryption is AES with a
@@ -82,17 +82,17 @@ func checkSignature(el, signature *etree.Element) *fault.Fault {
 }
 
 // Verify returns what the element's signature covers, read from the bytes that were signed; without the signature
-// itself. Certificates are DER; their dates are not looked at. Errors: a *fault.Fault with structure, alg, signature or
-// certificate; ReadAgain with the last.
-func Verify(el *etree.Element, certificates [][]byte) (*etree.Element, *fault.Fault) {
+// itself. by is the certificate that has signed. Certificates are DER; their dates are not looked at. Errors: a
+// *fault.Fault with structure, alg, signature or certificate; ReadAgain with the last.
+func Verify(el *etree.Element, certificates [][]byte) (signed *etree.Element, by []byte, f *fault.Fault) {
 	signature := dom.Only(el, dom.Signature, "Signature")
 	if f := checkSignature(el, signature); f != nil {
-		return nil, f
+		return nil, nil, f
 	}
 	able, isNamed := candidates(signature, certificates)
 	detached, err := detach(el)
 	if err != nil {
-		return nil, fault.Structure("namespaces that can't be resolved")
+		return nil, nil, fault.Structure("namespaces that can't be resolved")
 	}
 	if own := dom.Only(detached, dom.Signature, "Signature"); own != nil {
 		for _, info := range dom.Children(own, dom.Signature, "KeyInfo") {
@@ -103,15 +103,15 @@ func Verify(el *etree.Element, certificates [][]byte) (*etree.Element, *fault.Fa
 	for _, certificate := range able {
 		signed, err := verify(detached, certificate)
 		if err == nil {
-			return signed, nil
+			return signed, certificate.Raw, nil
 		}
 		// The certificate has signed, but something else: package dsig has one error for it.
 		changed = changed || err.Error() == errDigest
 	}
 	if changed {
-		return nil, &fault.Fault{Check: fault.CheckSignature, Seen: "what was signed has been changed", Advice: fault.AdviceProvider}
+		return nil, nil, &fault.Fault{Check: fault.CheckSignature, Seen: "what was signed has been changed", Advice: fault.AdviceProvider}
 	}
-	return nil, &fault.Fault{
+	return nil, nil, &fault.Fault{
 		Check: fault.CheckCertificate, Seen: "a signature by another certificate", Wanted: "one of the connection's certificates",
 		Advice: fault.AdviceCertificate, ReadAgain: true,
 	}

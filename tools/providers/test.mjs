@@ -1,4 +1,5 @@
-// Tests connections of a real "doorward dev" with the OpenID providers of two makers:
+// Tests connections of a real "doorward dev" with the providers of four makers, two of OpenID Connect and two
+// of SAML:
 //
 //	node test.mjs DOORWARD FOLDER    FOLDER has the installed packages, node_modules
 //
@@ -10,6 +11,8 @@ import path from "node:path";
 import { pathToFileURL } from "node:url";
 import * as mock from "./mock.mjs";
 import * as oidc from "./oidc.mjs";
+import * as samlify from "./samlify.mjs";
+import * as samlp from "./samlp.mjs";
 import { Doorward, Owner, certificate } from "./setup.mjs";
 
 const [program, packages] = process.argv.slice(2);
@@ -19,7 +22,7 @@ const files = certificate(folder);
 const load = (file) => import(pathToFileURL(path.join(packages, "node_modules", file)));
 
 try {
-	for (const [maker, { test }] of Object.entries({ "oauth2-mock-server": mock, "oidc-provider": oidc })) {
+	for (const [maker, { test }] of Object.entries({ "oauth2-mock-server": mock, "oidc-provider": oidc, samlp, samlify })) {
 		console.log(maker);
 		const doorward = await Doorward.start(program, files.cert);
 		try {

@@ -37,11 +37,8 @@ func advices(t *testing.T, tag string) map[string]string {
 // allAdvices are those of tests, sign-ins by both protocols, revocations and directories.
 var allAdvices = slices.Concat(signon.Advices, fault.Advices, directory.Advices, []string{signoff.AdviceBody})
 
-// saml is the type of connections of SAML.
-const saml doorward.ConnectionType = "saml"
-
 // protocols are the types of connections that sign people in.
-var protocols = []doorward.ConnectionType{doorward.OpenIDConnect, saml}
+var protocols = []doorward.ConnectionType{doorward.OpenIDConnect, doorward.SAML}
 
 // adviceOf returns what a key of a sentence is about: the advice, and where they matter the protocol and the product. isLink
 // says that it is for those who have only a set-up link.
@@ -157,10 +154,10 @@ func TestAdviceInWordsOfProducts(t *testing.T) {
 	}{
 		{"client_secret", doorward.OpenIDConnect, doorward.OtherProduct, "client_secret"},
 		{"provider", doorward.OpenIDConnect, doorward.Okta, "provider"},
-		{"provider", saml, doorward.Okta, "provider.saml"},
-		{"groups_claim", saml, doorward.Okta, "groups_claim.saml"},
-		{"groups_claim", saml, doorward.Entra, "groups_claim.saml.entra"},
-		{"assignment", saml, doorward.Okta, "assignment.okta"},
+		{"provider", doorward.SAML, doorward.Okta, "provider.saml"},
+		{"groups_claim", doorward.SAML, doorward.Okta, "groups_claim.saml"},
+		{"groups_claim", doorward.SAML, doorward.Entra, "groups_claim.saml.entra"},
+		{"assignment", doorward.SAML, doorward.Okta, "assignment.okta"},
 	} {
 		if got := AdviceKey(c.advice, c.of, c.product); got != "sso.advice."+c.want {
 			t.Errorf("the advice %s of %s (%s) is shown as %q", c.advice, c.product, c.of, got)
@@ -172,9 +169,9 @@ func TestAdviceInWordsOfProducts(t *testing.T) {
 func TestAdviceOfProtocols(t *testing.T) {
 	foreign := map[doorward.ConnectionType]*regexp.Regexp{
 		doorward.OpenIDConnect: regexp.MustCompile(`SAML|NameID|[Aa]ssertion|ACS`),
-		saml:                   regexp.MustCompile(`OpenID|OIDC|token|Token|prompt=|[Ii]ssuer|[Cc]laim\b|Client-ID|client ID`),
+		doorward.SAML:          regexp.MustCompile(`OpenID|OIDC|token|Token|prompt=|[Ii]ssuer|[Cc]laim\b|Client-ID|client ID`),
 	}
-	own := map[doorward.ConnectionType][]string{doorward.OpenIDConnect: signon.Advices, saml: fault.Advices}
+	own := map[doorward.ConnectionType][]string{doorward.OpenIDConnect: signon.Advices, doorward.SAML: fault.Advices}
 	for _, l := range Languages {
 		have := advices(t, l.Tag)
 		for of, all := range own {

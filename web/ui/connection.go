@@ -228,13 +228,17 @@ func (t TestResult) Waits() bool { return t.Status == doorward.TestWaiting }
 func (t TestResult) IsUnanswered() bool { return t.EndedAt == nil && (t.Waits() || t.BegunAt != nil) }
 
 // RedirectAdvice is the key of the message about where the provider has the redirect address.
-func (t TestResult) RedirectAdvice() string { return AdviceKey(oidcrp.AdviceRedirectURI, t.kind, t.product) }
+func (t TestResult) RedirectAdvice() string {
+	return AdviceKey(oidcrp.AdviceRedirectURI, t.kind, t.product)
+}
 
 // ClientAdvice is the key of the message about where the provider has the client ID.
 func (t TestResult) ClientAdvice() string { return AdviceKey(oidcrp.AdviceClientID, t.kind, t.product) }
 
 // AssignmentAdvice is the key of the message about where the provider says who may use the application.
-func (t TestResult) AssignmentAdvice() string { return AdviceKey(oidcrp.AdviceAssignment, t.kind, t.product) }
+func (t TestResult) AssignmentAdvice() string {
+	return AdviceKey(oidcrp.AdviceAssignment, t.kind, t.product)
+}
 
 // HasPassed reports whether the test has passed.
 func (t TestResult) HasPassed() bool { return t.Status == doorward.TestPassed }

@@ -66,7 +66,7 @@ export class Provider {
 		}
 		assert.equal(address.pathname, "/sso");
 		const query = Object.fromEntries(address.searchParams);
-		const text = query.SAMLRequest ? inflateRawSync(Buffer.from(query.SAMLRequest, "base64")).toString() : "";
+		const text = this.requestIn(query);
 		const cookie = request.headers.cookie?.match(/\bidp=([^;]+)/)?.[1];
 		if (!this.sessions.has(cookie) || /ForceAuthn="true"/.test(text) && !this.ignoresForce) {
 			this.asked.push(text);
@@ -77,6 +77,9 @@ export class Provider {
 		}
 		return this.respond({ request, answer, address, query, at: this.sessions.get(cookie) });
 	}
+
+	/** requestIn returns the text of the request; of none an empty one. */
+	requestIn({ SAMLRequest }) { return SAMLRequest ? inflateRawSync(Buffer.from(SAMLRequest, "base64")).toString() : ""; }
 
 	/** asks returns what the function does, and the requests for which somebody had to sign in meanwhile. */
 	async asks(fn) {

@@ -50,7 +50,7 @@ class SimpleSAMLphp extends Provider {
 	/** configure writes the files that PHP reads at each request: who signs in, and by which key; a second one is published. */
 	configure() {
 		const { id, email } = people[this.person];
-		this.write("authsources.php", "$config", { fixed: { 0: "exampleauth:Static", uid: [id], mail: [email] } });
+		this.write("authsources.php", "$config", { fixed: { 0: "exampleauth:StaticSource", uid: [id], mail: [email] } });
 		const keys = [this.signing, ...this.published.filter((key) => key !== this.signing)].slice(0, 2);
 		for (const [i, key] of keys.entries()) {
 			writeFileSync(path.join(this.folder, `cert/${i}.key`), key.key);

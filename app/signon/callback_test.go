@@ -530,7 +530,7 @@ func TestAnswersInTime(t *testing.T) {
 		for kind, query := range queries {
 			ctx, cancel := waittest.Interrupt(w.Context(), 2*time.Second)
 			defer cancel()
-			_, err := b.signOn().Finish(ctx, b.by, s.conID, query, b.tabs[signon.TabOf(query)])
+			_, err := b.signOn().Finish(ctx, b.by, s.conID, query, b.cookies())
 			if code := apptest.Code(err); kind == doorward.AttemptSignIn && code != doorward.CodeProviderUnavailable || kind == doorward.AttemptTest && code != "" {
 				t.Errorf("%s: the answer is %v", kind, err)
 			}

@@ -123,11 +123,17 @@ func (b *browser) as(p apptest.Person) *browser {
 
 func (b *browser) signOn() *signon.SignOn { return b.s.w.Node(b.node).SignOn }
 
+// cookies are those of sign-ins that have begun.
+func (b *browser) cookies() (all []signon.Tab) {
+	for name, value := range b.tabs {
+		all = append(all, signon.Tab{Name: name, Value: value})
+	}
+	return all
+}
+
 // start begins a sign-in and returns the address of the provider.
 func (b *browser) start(ask signon.Ask) (string, error) {
-	for name, value := range b.tabs {
-		ask.Tabs = append(ask.Tabs, signon.Tab{Name: name, Value: value})
-	}
+	ask.Tabs = b.cookies()
 	begun, err := b.signOn().Start(b.s.w.Context(), b.by, b.s.conID, ask)
 	if err != nil {
 		return "", err
@@ -149,7 +155,7 @@ func (b *browser) callback(address string) url.Values {
 
 // finish takes the answer of the provider.
 func (b *browser) finish(query url.Values) (signon.Result, error) {
-	result, err := b.signOn().Finish(b.s.w.Context(), b.by, b.s.conID, query, b.tabs[signon.TabOf(query)])
+	result, err := b.signOn().Finish(b.s.w.Context(), b.by, b.s.conID, query, b.cookies())
 	b.held = result.Held
 	return result, err
 }

@@ -114,7 +114,7 @@ func bounded(values []string) (few []string) {
 	left := maxAMRBytes
 	for _, v := range values {
 		isOdd := strings.ContainsFunc(v, func(r rune) bool { return unicode.IsSpace(r) || unicode.IsControl(r) })
-		if v != "" && len(v) <= left && len(few) < maxAMR && !isOdd {
+		if v != "" && len(v) <= left && len(few) < maxAMR && !isOdd && !slices.Contains(few, v) {
 			few, left = append(few, v), left-len(v)
 		}
 	}

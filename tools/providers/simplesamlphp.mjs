@@ -1,6 +1,7 @@
 // SimpleSAMLphp, as Debian packages it, by the web server that PHP has for development, behind TLS of this process. Without
 // a page it signs in whom its configuration names.
 
+import assert from "node:assert/strict";
 import { execFileSync, spawn } from "node:child_process";
 import { once } from "node:events";
 import { mkdirSync, mkdtempSync, readFileSync, rmSync, symlinkSync, writeFileSync } from "node:fs";
@@ -10,6 +11,8 @@ import path from "node:path";
 import { connect, joins, overlaps, people, provesAgain, Provider, signsIn, stolen } from "./saml.mjs";
 import { freePort, until } from "./setup.mjs";
 
+const sessionLife = 8 * 3600_000; // ms, of SessionNotOnOrAfter by default
+const slack = 60_000; // ms
 const persistent = "urn:oasis:names:tc:SAML:2.0:nameid-format:persistent";
 const service = "/simplesaml/saml2/idp/SSOService.php";
 
@@ -109,6 +112,9 @@ export async function test({ doorward, owner, files, simplesamlphp }) {
 		const world = { doorward, owner, provider };
 		const connection = await connect(world, { signRequests: true, encrypt: true });
 		const browser = await signsIn(world, connection);
+		const { session } = await browser.call("GET", "/api/v2/auth/session");
+		const life = Date.parse(session.expiresAt) - Date.parse(session.createdAt);
+		assert.ok(life > sessionLife - slack && life <= sessionLife + slack, `the session is for ${life} ms, and SessionNotOnOrAfter for ${sessionLife}`);
 		await joins(world, connection);
 		await provesAgain(world, connection, browser);
 		await stolen(world, connection);

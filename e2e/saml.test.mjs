@@ -53,7 +53,7 @@ describe("sign-on by SAML", { concurrency: 1 }, () => {
 			const { url, testId } = await call("POST", `/api/v2/sso/connections/${connection.id}/test`);
 			await owner.go(url);
 			await owner.at(`/sso/${connection.id}/test/${testId}`);
-			await owner.look("ssotest");
+			await owner.look("ssotest-passed");
 			assert.equal((await call("GET", `/api/v2/sso/connections/${connection.id}/tests/${testId}`)).status, "passed");
 			await call("PATCH", `/api/v2/sso/connections/${connection.id}`, { status: "active" });
 			const { etag, mode } = await call("GET", "/api/v2/sso/policy");

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"net/url"
+	"time"
 
 	"github.com/doorward/doorward"
 	"github.com/doorward/doorward/app/access"
@@ -187,14 +188,14 @@ func (a *attempt) current(ctx context.Context) (doorward.ConnectionTest, error) 
 	return doorward.ConnectionTest{}, err
 }
 
+// retryAfter is how long a browser waits before it comes again to a provider that was out of reach.
+const retryAfter = time.Minute
+
 // fault turns what a check has found into the error for the browser. A fault of the provider is no refusal.
 func (a *attempt) fault(ctx context.Context, f answer.Fault) error {
 	if f.Unavailable {
 		a.record(ctx, doorward.AttemptUnavailable, f)
-		if e, is := errors.AsType[*doorward.Error](f.Err); is {
-			return e
-		}
-		return provider.Unavailable(&f)
+		return &doorward.Error{Code: doorward.CodeProviderUnavailable, RetryAfter: retryAfter, Err: &f}
 	}
 	return a.refuse(ctx, f)
 }

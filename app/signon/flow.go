@@ -86,7 +86,8 @@ type held struct {
 // Limits of held, so that the cookie stays small.
 const (
 	maxAMR      = 10
-	maxAMRBytes = 400 // of all values together
+	maxAMRBytes = 128 // of each value: the names of SAML are addresses
+	maxAMRTotal = 400 // of all values together
 )
 
 // hold returns what is kept of the provider's words, for a sign-in that began at begun.
@@ -111,10 +112,10 @@ func providerOf(p doorward.ConnectionParameters) []byte {
 
 // bounded returns names of methods without those that no column takes: they are stored as words.
 func bounded(values []string) (few []string) {
-	left := maxAMRBytes
+	left := maxAMRTotal
 	for _, v := range values {
 		isOdd := strings.ContainsFunc(v, func(r rune) bool { return unicode.IsSpace(r) || unicode.IsControl(r) })
-		if v != "" && len(v) <= left && len(few) < maxAMR && !isOdd && !slices.Contains(few, v) {
+		if v != "" && len(v) <= min(left, maxAMRBytes) && len(few) < maxAMR && !isOdd && !slices.Contains(few, v) {
 			few, left = append(few, v), left-len(v)
 		}
 	}

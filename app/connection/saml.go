@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/doorward/doorward"
 	"github.com/doorward/doorward/app/access"
@@ -277,4 +278,31 @@ func (c *Connections) newKeys(ctx context.Context, by doorward.Caller, action do
 		return nil, err
 	}
 	return c.SAML.NewKeys(ctx, is)
+}
+
+// sweepCertificates tells OWNERs of active connections whose provider's last certificate ends soon. Of several nodes one
+// does.
+func (c *Connections) sweepCertificates(ctx context.Context) error {
+	var errs []error
+	for _, notice := range noticesBefore {
+		errs = append(errs, access.EachDue(func(e store.EndingCertificates) string { return e.ConnectionID }, func(limit int) ([]store.EndingCertificates, error) {
+			now := c.db.Now()
+			return c.db.Read().EndingCertificates(ctx, now, now.Add(notice.within), notice.number, limit)
+		}, func(e store.EndingCertificates) error { return c.notifyOfCertificate(ctx, e, notice.number) }))
+	}
+	return errors.Join(errs...)
+}
+
+func (c *Connections) notifyOfCertificate(ctx context.Context, e store.EndingCertificates, number int) error {
+	on := doorward.Object{Type: "connection", ID: e.ConnectionID, TenantID: e.TenantID}
+	_, err := c.writer.Do(ctx, access.System, doorward.ConnectionUpdate, on, func(tx *access.Tx) error {
+		due, err := tx.MarkCertificateNotice(ctx, e, number)
+		if err != nil || !due {
+			tx.SkipEvent()
+			return err
+		}
+		tx.Changed(doorward.FieldEndsAt, "", e.Until.Format(time.RFC3339))
+		return tx.NotifyHolders(ctx, store.MailCertificateExpiring, e.TenantID, doorward.RoleOwner)
+	})
+	return err
 }

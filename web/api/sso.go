@@ -16,7 +16,7 @@ import (
 func (a *api) signOnRoutes() []front.Route {
 	return []front.Route{
 		front.On("GET /api/v2/auth/sso/{con}/start", front.Public(), redirects(a.startSignOn), docStartSignOn).CallsOut(),
-		front.On("GET /api/v2/auth/sso/{con}/callback", front.Public(), redirects(a.finishSignOn).OpensSession(), docFinishSignOn).CallsOut(),
+		front.On("GET /api/v2/auth/sso/{con}/callback", front.Public(), finishes(a.finishSignOn).OpensSession(), docFinishSignOn).CallsOut(),
 		front.On("POST /api/v2/auth/sso/{con}/acs", front.Public(), receives(a.receiveSAML), docReceiveSAML).CallsOut().FromAnyOrigin(),
 		front.On("POST /api/v2/sso/connections/{id}/test", front.Allowed(doorward.ConnectionTry), front.JSON(http.StatusCreated, a.testConnection), docTestConnection).CallsOut(),
 	}
@@ -177,6 +177,13 @@ func (a *api) finishSignOn(ctx context.Context, c *front.Call) (string, error) {
 var responseFields = []front.Parameter{
 	{Name: "SAMLResponse", Description: "The response, in base64"},
 	{Name: "RelayState", Description: "As it was given to the provider"},
+}
+
+// finishes is redirects for an endpoint that may answer with a page.
+func finishes(fn func(context.Context, *front.Call) (string, error)) front.Endpoint {
+	e := redirects(fn)
+	e.Page = true
+	return e
 }
 
 // receives is redirects for a form with a response of SAML, from a page of the provider.

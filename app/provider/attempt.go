@@ -3,111 +3,12 @@ package provider
 import (
 	"context"
 	"errors"
-	"strings"
-	"time"
-	"unicode"
 
 	"github.com/doorward/doorward"
-	"github.com/doorward/doorward/app/access"
 	"github.com/doorward/doorward/internal/mailaddr"
 	"github.com/doorward/doorward/internal/oidcrp"
 	"github.com/doorward/doorward/store"
 )
-
-const (
-	seenMax = 255 // characters of what an entry shows of the provider
-	// recordWait bounds the writing of an entry: the sign-in goes on without it.
-	recordWait = 2 * time.Second
-	// attemptsKept is how long entries are kept.
-	attemptsKept = 30 * day
-	// clientNoticeEvery is how often OWNERs are told that the provider refuses the client.
-	clientNoticeEvery = day
-)
-
-// Record adds an entry to the protocol, with the request that it was made by in RequestIDs, and the time
-// now. A fault that is the same as the last one of its kind is counted there, and a request of a directory in any that is the same. If the provider refuses the
-// client, OWNERs are told once a day, unless that was a test, whose result somebody reads. It never fails a sign-in: an entry that can't be written is left out,
-// and logged.
-func (c *Client) Record(ctx context.Context, a doorward.Attempt) {
-	a.ID, a.Count = doorward.NewID(""), max(a.Count, 1)
-	a.Seen, a.Subject = bounded(a.Seen), bounded(a.Subject)
-	c.record(ctx, func(ctx context.Context, tx *store.Tx) error {
-		a.At = tx.Now
-		last, err := before(ctx, tx, a)
-		if err != nil && !errors.Is(err, store.ErrNone) {
-			return err
-		}
-		if err == nil && last.IsSame(a) {
-			merged, err := tx.MergeAttemptEntry(ctx, last, a, lastOf(append(last.RequestIDs, a.RequestIDs...)))
-			if err != nil || merged {
-				return err
-			}
-		}
-		return tx.InsertAttemptEntry(ctx, a)
-	})
-	if a.Check == oidcrp.CheckClient && a.Outcome == doorward.AttemptRefused && a.Kind != doorward.AttemptTest {
-		c.noticeClient(ctx, a.ConnectionID)
-	}
-}
-
-// before returns the entry in which a may be counted, or store.ErrNone.
-func before(ctx context.Context, tx *store.Tx, a doorward.Attempt) (doorward.Attempt, error) {
-	if a.Kind == doorward.AttemptSCIM {
-		return tx.SameAttempt(ctx, a)
-	}
-	return tx.LastAttempt(ctx, a.ConnectionID, a.Kind)
-}
-
-// record writes what a sign-in leaves behind, also if its browser is gone.
-func (c *Client) record(ctx context.Context, write func(context.Context, *store.Tx) error) {
-	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), recordWait)
-	defer cancel()
-	if err := c.writer.Upkeep(ctx, func(tx *store.Tx) error { return write(ctx, tx) }); err != nil {
-		c.warn(err)
-	}
-}
-
-// bounded returns the text without control characters, cut.
-func bounded(text string) string {
-	text = strings.Map(func(r rune) rune {
-		if unicode.IsControl(r) {
-			return -1
-		}
-		return r
-	}, text)
-	if runes := []rune(text); len(runes) > seenMax {
-		return string(runes[:seenMax-1]) + "…"
-	}
-	return text
-}
-
-func lastOf(ids []string) []string {
-	return ids[max(0, len(ids)-doorward.AttemptRequestsMax):]
-}
-
-// noticeClient tells OWNERs that the provider refuses the client, at most once a day.
-func (c *Client) noticeClient(ctx context.Context, id string) {
-	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), recordWait)
-	defer cancel()
-	found, err := c.db.Read().Connection(ctx, id)
-	if errors.Is(err, store.ErrNone) {
-		return
-	}
-	if err == nil {
-		_, err = c.writer.Do(ctx, access.System, doorward.ConnectionSecretChange, Object(found), func(tx *access.Tx) error {
-			due, err := tx.MarkClientNotice(ctx, id, clientNoticeEvery)
-			if err != nil || !due {
-				tx.SkipEvent()
-				return err
-			}
-			tx.Changed(doorward.FieldReason, "", oidcrp.CheckClient)
-			return tx.NotifyHolders(ctx, store.MailClientRefused, found.TenantID, doorward.RoleOwner)
-		})
-	}
-	if err != nil {
-		c.warn(err)
-	}
-}
 
 // hideAddress leaves of an address that was refused the domain: who signs in is none of the business of a
 // customer's IT. Of whom the provider ends the sessions it leaves nothing else, since a subject may be an address, too.
@@ -144,4 +45,21 @@ func (c *Client) Attempts(ctx context.Context, by doorward.Caller, id string, w 
 		}
 	}
 	return page, err
+}
+
+// LastOfDirectory returns the newest entry of its directory's requests in the protocol of a connection; one with a Count
+// of 0 if there is none. Errors: not_found. A set-up link sees no addresses.
+func (c *Client) LastOfDirectory(ctx context.Context, by doorward.Caller, id string) (doorward.Attempt, error) {
+	read := c.db.Read()
+	if _, err := Find(ctx, read, by, id); err != nil {
+		return doorward.Attempt{}, err
+	}
+	last, err := read.LastAttempt(ctx, id, doorward.AttemptSCIM)
+	if errors.Is(err, store.ErrNone) {
+		return doorward.Attempt{}, nil
+	}
+	if by.Kind == doorward.BySetupLink {
+		hideAddress(&last)
+	}
+	return last, err
 }

@@ -16,10 +16,8 @@
 //	examine.go      what a provider answers now, for the operator
 //	secret.go       client secrets, sealed and open
 //	key.go          keys of private_key_jwt
-//	attempt.go      the protocol
+//	attempt.go      the protocol, as it is shown; package attempt writes it
 //	session.go      what is kept of their own sessions
-//	strays.go       counts of what anybody can send
-//	directory.go    what the protocol has of directories
 //	test.go         tests
 //	sweep.go        keys, retention
 package provider
@@ -34,6 +32,7 @@ import (
 
 	"github.com/doorward/doorward"
 	"github.com/doorward/doorward/app/access"
+	"github.com/doorward/doorward/app/attempt"
 	"github.com/doorward/doorward/app/masterkey"
 	"github.com/doorward/doorward/app/samlprovider"
 	"github.com/doorward/doorward/internal/guard"
@@ -44,6 +43,9 @@ import (
 
 const day = 24 * time.Hour
 
+// Strays counts what anybody can send to a connection.
+type Strays = attempt.Strays
+
 // Settings configure the client.
 type Settings struct {
 	Allow       []netip.Prefix // internal addresses that providers may have
@@ -51,8 +53,10 @@ type Settings struct {
 }
 
 // Client is what Doorward is to the providers of connections. Make it with New. It is safe for use by several
-// goroutines.
+// goroutines. It writes the
+// protocols, too.
 type Client struct {
+	*attempt.Recorder
 	writer *access.Writer
 	db     *store.DB
 	master *masterkey.Keys
@@ -62,18 +66,19 @@ type Client struct {
 	SAML *samlprovider.Client
 	warn func(error) // of what must not fail a sign-in
 
-	directories directoryFaults
-	readings    readings
+	readings readings
 }
 
 // New returns the client. base is the address of Doorward, without a slash at its end.
 func New(writer *access.Writer, db *store.DB, master *masterkey.Keys, base string, s Settings, log *slog.Logger) *Client {
 	guarded := guard.New(guard.Options{Allow: s.Allow, Authorities: s.Authorities}).HTTP()
+	warn := lograte.Warnings(log, "sign-on")
 	c := &Client{
-		writer: writer, db: db, master: master, base: base,
+		Recorder: attempt.New(writer, db, warn),
+		writer:   writer, db: db, master: master, base: base,
 		rp:   oidcrp.New(guarded, db.Now, oidcrp.WithRefused(guard.IsRefused)),
 		SAML: samlprovider.New(writer, db, master, base, guarded),
-		warn: lograte.Warnings(log, "sign-on"),
+		warn: warn,
 	}
 	master.OnLoss("connection_secrets", c.forgetSecrets)
 	master.OnLoss("connection_keys", c.forgetKeys)

@@ -107,7 +107,7 @@ func (c *Client) SecretUsed(ctx context.Context, r Ready, index int) {
 	if index < 0 || index >= len(r.SecretIDs) {
 		return
 	}
-	c.record(ctx, func(ctx context.Context, tx *store.Tx) error {
+	c.Leave(ctx, func(ctx context.Context, tx *store.Tx) error {
 		return tx.TouchConnectionSecret(ctx, r.SecretIDs[index], secretUseEvery)
 	})
 }

@@ -8,6 +8,9 @@ import (
 	"github.com/doorward/doorward/store"
 )
 
+// attemptsKept is how long entries of protocols are kept.
+const attemptsKept = 30 * day
+
 // Sweep makes the next keys, and deletes old entries of protocols, tests and used states. Several nodes may sweep at
 // the same time. Errors: unavailable.
 func (c *Client) Sweep(ctx context.Context) error {

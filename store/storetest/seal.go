@@ -60,6 +60,7 @@ func lostValues(f *fixture) {
 	f.write(func(tx *store.Tx) {
 		noError(f, tx.InsertConnectionSecret(ctx, store.SealedConnectionSecret{ConnectionSecret: doorward.ConnectionSecret{ID: "ccs_1", ConnectionID: c.ID, Hint: "last"}, Sealed: []byte("old key 1a")}))
 		noError(f, tx.InsertConnectionKey(ctx, store.ConnectionKey{ID: "kid", ConnectionID: c.ID, Sealed: []byte("old key 1b")}))
+		f.wantChange(tx.InsertSAMLKey(ctx, store.SAMLKey{ID: "fingerprint", ConnectionID: c.ID, Purpose: store.SAMLSign, Sealed: []byte("old key 1d")}))
 		_, err := tx.InsertFactor(ctx, store.Factor{SeedSealed: []byte("old key 1c"), Factor: doorward.Factor{ID: "mfa_begun", UserID: ann.ID, Kind: doorward.TOTP}})
 		noError(f, err)
 	})
@@ -82,6 +83,8 @@ func lostValues(f *fixture) {
 		noError(f, tx.ReplaceWebhookSecrets(ctx, hook.ID, "whpk_new", store.WebhookSecrets{Secret: []byte("new key 2d"), Private: []byte("new key 2e")}))
 		equal(f, f.value(tx.LoseConnectionSecret(ctx, "ccs_1")), store.SecretPlace{ConnectionID: c.ID, TenantID: acme.ID, Hint: "last"})
 		equal(f, f.value(tx.LoseConnectionKey(ctx, "kid")), store.SecretPlace{ConnectionID: c.ID, TenantID: acme.ID})
+		equal(f, f.value(tx.LoseSAMLKey(ctx, "fingerprint")), store.SecretPlace{ConnectionID: c.ID, TenantID: acme.ID, Hint: "sign"})
+		f.wantNone(tx.LoseSAMLKey(ctx, "fingerprint"))
 	})
 	equal(f, f.value(f.Read().SealedWithOtherKeys(ctx, []byte("new key 2"), store.SealedValue{}, 10)), []store.SealedValue(nil))
 	webhooks, connections, err = f.Read().LostSecrets(ctx, acme.ID, []byte("new key 2"))
@@ -170,6 +173,7 @@ func sealedAgain(f *fixture) {
 	f.write(func(tx *store.Tx) {
 		noError(f, tx.InsertConnectionSecret(ctx, store.SealedConnectionSecret{ConnectionSecret: doorward.ConnectionSecret{ID: "ccs_1", ConnectionID: c.ID}, Sealed: []byte("old key 1a")}))
 		noError(f, tx.InsertConnectionKey(ctx, store.ConnectionKey{ID: "kid", ConnectionID: c.ID, Sealed: []byte("old key 1b")}))
+		f.wantChange(tx.InsertSAMLKey(ctx, store.SAMLKey{ID: "fingerprint", ConnectionID: c.ID, Purpose: store.SAMLSign, Sealed: []byte("old key 1d")}))
 		noError(f, tx.RotateWebhook(ctx, hook.ID, []byte("was"), f.clock.read(), []byte("is")))
 		for _, v := range f.value(tx.SealedWithOtherKeys(ctx, other, store.SealedValue{}, 20)).([]store.SealedValue)[4:] {
 			noError(f, tx.Reseal(ctx, v, append(other, v.Column...)))

@@ -1,4 +1,4 @@
-package provider
+package attempt
 
 import (
 	"sync"

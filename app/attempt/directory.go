@@ -1,14 +1,12 @@
-package provider
+package attempt
 
 import (
 	"context"
-	"errors"
 	"strings"
 	"sync"
 	"time"
 
 	"github.com/doorward/doorward"
-	"github.com/doorward/doorward/store"
 )
 
 // eachMinute is how many requests of a connection's directory the protocol has one by one, a minute and node. What it
@@ -64,44 +62,27 @@ func faultKey(a doorward.Attempt) string {
 // RecordDirectory is Record for a request of a connection's directory. Directories repeat all requests that were refused
 // at each full run, so that equal ones are one entry, also if they aren't in a row. Of more than eachMinute a minute and
 // node there is one entry a minute for those with the same check, without whom they concern.
-func (c *Client) RecordDirectory(ctx context.Context, a doorward.Attempt) {
+func (r *Recorder) RecordDirectory(ctx context.Context, a doorward.Attempt) {
 	a.Kind = doorward.AttemptSCIM
-	now := c.db.Now()
-	if !c.directories.takeEach(a.ConnectionID, now) {
-		n := c.directories.more.Take(faultKey(a), now)
+	now := r.db.Now()
+	if !r.directories.takeEach(a.ConnectionID, now) {
+		n := r.directories.more.Take(faultKey(a), now)
 		if n == 0 {
 			return
 		}
 		a.Count, a.Seen, a.Subject, a.UserID, a.Address = n, "", "", "", ""
 	}
-	c.Record(ctx, a)
-}
-
-// LastOfDirectory returns the newest entry of its directory's requests in the protocol of a connection; one with a Count
-// of 0 if there is none. Errors: not_found. A set-up link sees no addresses.
-func (c *Client) LastOfDirectory(ctx context.Context, by doorward.Caller, id string) (doorward.Attempt, error) {
-	read := c.db.Read()
-	if _, err := Find(ctx, read, by, id); err != nil {
-		return doorward.Attempt{}, err
-	}
-	last, err := read.LastAttempt(ctx, id, doorward.AttemptSCIM)
-	if errors.Is(err, store.ErrNone) {
-		return doorward.Attempt{}, nil
-	}
-	if by.Kind == doorward.BySetupLink {
-		hideAddress(&last)
-	}
-	return last, err
+	r.Record(ctx, a)
 }
 
 // WriteDirectoryFaults writes the entries for what this node has counted and not written for more than a minute. It
 // returns nil.
-func (c *Client) WriteDirectoryFaults(ctx context.Context) error {
-	now := c.db.Now()
-	c.directories.forget(now)
-	for key, n := range c.directories.more.Overdue(now) {
+func (r *Recorder) WriteDirectoryFaults(ctx context.Context) error {
+	now := r.db.Now()
+	r.directories.forget(now)
+	for key, n := range r.directories.more.Overdue(now) {
 		parts := strings.Split(key, " ")
-		c.Record(ctx, doorward.Attempt{
+		r.Record(ctx, doorward.Attempt{
 			ConnectionID: parts[0], Kind: doorward.AttemptSCIM, Outcome: doorward.AttemptOutcome(parts[1]), Check: parts[2], Advice: parts[3], Count: n,
 		})
 	}

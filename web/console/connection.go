@@ -94,7 +94,7 @@ func (h *console) connectionPage(ctx context.Context, c *ui.Call) (ui.View, erro
 	body := connectionPage{pageData: s, Connection: p, Tabs: connectionTabs(c, p)}
 	var note string
 	body.edited, note = keepTyped(c, p.Version(), "notice.connection.precondition_failed", connectionFields(c, p, body.Tabs.Current))
-	body.Guide = h.guideOf(p)
+	body.Guide = ui.GuideOf(h.app.Connections, p.Connection)
 	if p.IsActive() && !p.IsDirectory() {
 		policy, err := h.app.Demands.Get(ctx, c.Caller)
 		if err != nil {
@@ -159,15 +159,6 @@ func (h *console) connectionAt(ctx context.Context, c *ui.Call) (provider, error
 	}
 	found, err := h.app.Connections.Connection(ctx, c.Caller, id)
 	return provider{found, c.Now()}, err
-}
-
-// guideOf returns what to do in the console of the connection's provider.
-func (h *console) guideOf(p provider) ui.Guide {
-	guide := ui.Guide{Product: p.Product, Callback: h.app.Connections.CallbackURL(p.ID), Start: h.app.Connections.StartURL(p.ID), Revoke: h.app.Connections.RevokeURL(p.ID), Logout: h.app.Connections.LogoutURL(p.ID)}
-	if p.UsesKeys() || p.Product.OffersKeys() {
-		guide.KeysURL = h.app.Connections.KeysURL(p.ID)
-	}
-	return guide
 }
 
 // connectionFields are the fields of the form on the tab. The first one is always sent.
@@ -307,7 +298,7 @@ func (h *console) fillTest(ctx context.Context, c *ui.Call, body *connectionPage
 	if err != nil {
 		return err
 	}
-	shown := ui.NewTestResult(found, body.Connection.Connection, body.Guide.Callback, "")
+	shown := ui.NewTestResult(found, body.Connection.Connection, body.Guide, "")
 	if h.app.SignOn.CanBegin(c.Caller, found) {
 		shown.URL = h.app.SignOn.TestURL(found)
 	}

@@ -289,7 +289,7 @@ func sampledTestPage(n int, status doorward.TestStatus) ui.View {
 		test.Checks, test.BegunAt, test.EndedAt = checks, &begun, &begun
 		body.Claims = readable([]byte(`{"sub":"00u1b2c3d4","email":"ann@acme.example","groups":["it-admins"]}`))
 	}
-	shown := ui.NewTestResult(test, body.Connection.Connection, body.Guide.Callback, "")
+	shown := ui.NewTestResult(test, body.Connection.Connection, body.Guide, "")
 	if shown.Waits() {
 		shown.URL = body.Guide.Start + "?test=tst_1"
 	}

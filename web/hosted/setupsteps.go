@@ -64,10 +64,7 @@ func (h *hosted) showSetupProvider(ctx context.Context, c *ui.Call, s setupStep)
 		body.Version = sent
 	}
 	id := s.Connection.ID
-	body.Guide = ui.Guide{Product: s.Connection.Product, Callback: h.app.Connections.CallbackURL(id), Start: h.app.Connections.StartURL(id), Revoke: h.app.Connections.RevokeURL(id), Logout: h.app.Connections.LogoutURL(id)}
-	if s.usesKeys() || s.Connection.Product.OffersKeys() {
-		body.Guide.KeysURL = h.app.Connections.KeysURL(id)
-	}
+	body.Guide = ui.GuideOf(h.app.Connections, s.Connection.Connection)
 	body.Again = c.WasRefused() && c.Value("clientSecret") != ""
 	if c.WasRefused() && c.Value(secretSaved) != "" {
 		v.Note = "setup.secret.saved"
@@ -236,7 +233,7 @@ func (h *hosted) showSetupTest(ctx context.Context, c *ui.Call, s setupStep) (ui
 	if doorward.HasCode(err, doorward.CodeNotFound) { // none yet, or a day later it is gone
 		return v, nil
 	}
-	result := ui.NewTestResult(found, s.Connection.Connection, h.app.Connections.CallbackURL(s.Connection.ID), s.Link.MakerEmail)
+	result := ui.NewTestResult(found, s.Connection.Connection, ui.GuideOf(h.app.Connections, s.Connection.Connection), s.Link.MakerEmail)
 	body.Result = &result
 	v.Body = body
 	return v, err

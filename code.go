@@ -119,6 +119,7 @@ const (
 	CodeTooManySecrets      Code = "too_many_secrets"
 	CodeConnectionNotTested Code = "connection_not_tested"
 	CodeNothingPending      Code = "nothing_pending"
+	CodeCertificateNeeded   Code = "certificate_needed"
 	CodeTooManyDomains      Code = "too_many_domains"
 	CodeDomainExists        Code = "domain_exists"
 	CodeDomainInUse         Code = "domain_in_use"
@@ -240,6 +241,7 @@ var problems = []Problem{
 	{CodeTooManyConnections, KindConflict, "Too many connections", "A tenant may have 10 connections, drafts and disabled ones included. Delete one that nobody signs in by."},
 	{CodeTooManySecrets, KindConflict, "Too many client secrets", "A connection has two client secrets at most, so that a new one works before the old one ends. Delete the one that the provider no longer accepts."},
 	{CodeConnectionNotTested, KindConflict, "Connection not tested", "A connection signs people in only by what a test has passed with. What it signs in by has changed since the last test, or was never tested: run the test, then enable or switch it."},
+	{CodeCertificateNeeded, KindConflict, "Certificate needed", "One certificate of the provider has to stay, or nobody could sign in. Add the next one at the provider first, or disable the connection."},
 	{CodeNothingPending, KindConflict, "Nothing pending", "No change of the connection waits to be switched on: it was switched or dropped since, or there was none."},
 	{CodeTenantRequired, KindMalformed, "Tenant required", "A service key acts in the tenant that the header Doorward-Tenant names by its id. The request doesn't have this header, or has it several times."},
 	{CodeIPNotAllowed, KindForbidden, "Address not allowed", "The API key is bound to client addresses (allowedIps), and the request came from another one. If a proxy is in front of Doorward, the operator has to name the proxy in --trusted-proxies."},

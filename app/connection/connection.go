@@ -8,6 +8,7 @@
 //
 //	connection.go   reading
 //	draft.go        the rules for what is typed
+//	saml.go         the same for SAML, and the provider's certificates
 //	edit.go         creating and changing, and what waits for a switch
 //	status.go       enabling, disabling, deleting
 //	secret.go       client secrets
@@ -23,6 +24,7 @@ import (
 	"github.com/doorward/doorward"
 	"github.com/doorward/doorward/app/access"
 	"github.com/doorward/doorward/app/provider"
+	"github.com/doorward/doorward/internal/samlsp/metadata"
 	"github.com/doorward/doorward/store"
 )
 
@@ -43,9 +45,12 @@ func New(writer *access.Writer, db *store.DB, providers *provider.Client, life s
 // Shown is a connection as those who manage it see it.
 type Shown struct {
 	doorward.Connection
-	Secrets   []doorward.ConnectionSecret // the newest first
-	SCIM      []doorward.SCIMSecret       // of its directory, the newest first
-	LastRunAt *time.Time                  // when its directory last changed something; nil: not for 30 days
+	Secrets []doorward.ConnectionSecret // the newest first
+	SCIM    []doorward.SCIMSecret       // of its directory, the newest first
+	// Of type saml: what is kept of the provider, and of the one that is pending, without the certificates that were taken
+	// away by hand.
+	Provider, PendingProvider metadata.Provider
+	LastRunAt                 *time.Time // when its directory last changed something; nil: not for 30 days
 }
 
 // UsableSecrets counts the client secrets that aren't lost.
@@ -78,6 +83,9 @@ func (c *Connections) List(ctx context.Context, by doorward.Caller, w doorward.W
 	page.Prev, page.Next, page.Total = found.Prev, found.Next, found.Total
 	for _, one := range found.Items {
 		page.Items = append(page.Items, shown(one, secrets, scim, runs))
+		if err == nil {
+			err = page.Items[len(page.Items)-1].addProviders(ctx, read)
+		}
 	}
 	return page, err
 }
@@ -106,7 +114,23 @@ func show(ctx context.Context, read store.Reader, by doorward.Caller, id string)
 		return Shown{}, err
 	}
 	runs, err := read.LastDirectoryWrites(ctx, found.TenantID)
-	return shown(found, secrets, scim, runs), err
+	s := shown(found, secrets, scim, runs)
+	if err == nil {
+		err = s.addProviders(ctx, read)
+	}
+	return s, err
+}
+
+// addProviders adds what is kept of providers of SAML. A tenant has few connections.
+func (s *Shown) addProviders(ctx context.Context, read store.Reader) (err error) {
+	if s.Type != doorward.SAML {
+		return nil
+	}
+	s.Provider, err = keptSAML(ctx, read, s.ID, inForce, s.InForce)
+	if err == nil && s.Pending != nil {
+		s.PendingProvider, err = keptSAML(ctx, read, s.ID, pending, *s.Pending)
+	}
+	return err
 }
 
 func shown(c doorward.Connection, secrets []store.SealedConnectionSecret, scim []doorward.SCIMSecret, lastRuns map[string]time.Time) Shown {

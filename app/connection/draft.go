@@ -12,6 +12,7 @@ import (
 	"github.com/doorward/doorward"
 	"github.com/doorward/doorward/app/provider"
 	"github.com/doorward/doorward/internal/oidcrp"
+	"github.com/doorward/doorward/internal/samlsp/metadata"
 )
 
 // Draft is a connection, or a change of one, as somebody has typed it; nil fields stay unchanged. Type and
@@ -23,6 +24,11 @@ type Draft struct {
 	Status  *string // of a change
 
 	Issuer, ClientID, ClientAuth, EmailFrom *string
+
+	// Of type saml: where the metadata are, or their text; which provider of those; the attribute with the subject.
+	MetadataURL, Metadata, EntityID, SubjectFrom *string
+	Certificates                                 *[]string // fingerprints of those to keep, of a change
+	SignRequests, Encrypt                        *bool
 
 	JIT, JITRole *string
 	Mappings     *[]doorward.GroupMapping
@@ -66,10 +72,12 @@ func newConnection(by doorward.Caller, d Draft) (made doorward.Connection, fault
 	}
 	switch doorward.ConnectionType(d.Type) {
 	case doorward.OpenIDConnect:
+	case doorward.SAML:
+		made.Type, made.InForce = doorward.SAML, doorward.ConnectionParameters{EmailFrom: defaultEmailAttribute}
 	case doorward.SCIMDirectory:
 		made.Type, made.InForce.ClientAuth = doorward.SCIMDirectory, doorward.SecretBasic // no key is made
 	default:
-		faults = append(faults, fault("/type", "invalid", "The type is oidc or scim."))
+		faults = append(faults, fault("/type", "invalid", "The type is oidc, saml or scim."))
 	}
 	if !slices.Contains(doorward.Products, product) {
 		faults = append(faults, fault("/product", "invalid", "Write okta, entra, google, keycloak, ping, onelogin, jumpcloud or other."))
@@ -109,6 +117,12 @@ func (d Draft) setOwn(c *doorward.Connection) (faults []doorward.FieldError) {
 		if c.Ends = doorward.Ends(*d.Ends); c.Ends != doorward.EndsConnection && c.Ends != doorward.EndsTenant {
 			faults = append(faults, fault("/ends", "invalid", "Write connection or tenant."))
 		}
+	}
+	if d.SignRequests != nil {
+		c.SignRequests = *d.SignRequests
+	}
+	if d.Encrypt != nil {
+		c.Encrypt = *d.Encrypt
 	}
 	if d.Outside != nil {
 		c.Outside = doorward.Outside(*d.Outside)
@@ -182,8 +196,11 @@ func checkRole(rules *doorward.Rules, pointer string, role doorward.Role) []door
 // setParameters changes what the connection signs people in by, and returns the faults of what is typed.
 // Whether the issuer answers is judged by provider.Client.Look.
 func (d Draft) setParameters(p *doorward.ConnectionParameters) (faults []doorward.FieldError) {
-	if d.Type == string(doorward.SCIMDirectory) {
-		return d.checkDirectory()
+	if faults = d.checkType(); len(faults) > 0 || d.Type == string(doorward.SCIMDirectory) {
+		return faults
+	}
+	if d.Type == string(doorward.SAML) {
+		return append(d.setSAML(p), d.checkCertificates()...)
 	}
 	if d.Issuer != nil {
 		p.Issuer = oidcrp.TrimIssuer(*d.Issuer)
@@ -208,11 +225,35 @@ func (d Draft) setParameters(p *doorward.ConnectionParameters) (faults []doorwar
 	return faults
 }
 
-// checkDirectory returns the faults of a connection that is a directory alone: it signs nobody in.
-func (d Draft) checkDirectory() (faults []doorward.FieldError) {
-	for pointer, typed := range map[string]*string{"/issuer": d.Issuer, "/clientId": d.ClientID, "/clientAuth": d.ClientAuth, "/emailFrom": d.EmailFrom} {
-		if typed != nil {
-			faults = append(faults, fault(pointer, "invalid", "A connection of type scim signs nobody in: leave this out."))
+// checkType returns the faults of what a connection of this type doesn't have.
+func (d Draft) checkType() (faults []doorward.FieldError) {
+	const oidc, saml, scim = string(doorward.OpenIDConnect), string(doorward.SAML), string(doorward.SCIMDirectory)
+	if !slices.Contains([]string{oidc, saml, scim}, d.Type) { // which is a fault already
+		return nil
+	}
+	for _, one := range []struct {
+		pointer string
+		isTyped bool
+		of      []string
+	}{
+		{"/issuer", d.Issuer != nil, []string{oidc}},
+		{"/clientId", d.ClientID != nil, []string{oidc}},
+		{"/clientAuth", d.ClientAuth != nil, []string{oidc}},
+		{"/emailFrom", d.EmailFrom != nil, []string{oidc, saml}},
+		{"/metadataUrl", d.MetadataURL != nil, []string{saml}},
+		{"/metadata", d.Metadata != nil, []string{saml}},
+		{"/entityId", d.EntityID != nil, []string{saml}},
+		{"/subjectFrom", d.SubjectFrom != nil, []string{saml}},
+		{"/certificates", d.Certificates != nil, []string{saml}},
+		{"/signRequests", d.SignRequests != nil, []string{saml}},
+		{"/encrypt", d.Encrypt != nil, []string{saml}},
+	} {
+		switch {
+		case !one.isTyped || slices.Contains(one.of, d.Type):
+		case d.Type == scim:
+			faults = append(faults, fault(one.pointer, "invalid", "A connection of type scim signs nobody in: leave this out."))
+		default:
+			faults = append(faults, fault(one.pointer, "invalid", "Only connections of type "+one.of[0]+" have this: leave it out."))
 		}
 	}
 	return faults
@@ -288,11 +329,16 @@ func ownFields(c doorward.Connection) []field {
 		{"trustProviderFactor", fmt.Sprint(c.TrustFactor)},
 		{"ends", string(c.Ends)},
 		{"endsKeys", fmt.Sprint(c.EndsKeys)},
+		{"signRequests", fmt.Sprint(c.SignRequests)},
+		{"encrypt", fmt.Sprint(c.Encrypt)},
 		{"outside", string(c.Outside)},
 		{"emptyByRemove", fmt.Sprint(c.EmptyByRemove)},
 	}
 }
 
-func parameterFields(p doorward.ConnectionParameters) []field {
+func parameterFields(t doorward.ConnectionType, p doorward.ConnectionParameters, said metadata.Provider) []field {
+	if t == doorward.SAML {
+		return samlFields(p, said)
+	}
 	return []field{{"issuer", p.Issuer}, {"clientId", p.ClientID}, {"clientAuth", string(p.ClientAuth)}, {"emailFrom", p.EmailFrom}}
 }

@@ -7,14 +7,16 @@ import (
 	"github.com/doorward/doorward/app/access"
 	"github.com/doorward/doorward/app/member"
 	"github.com/doorward/doorward/app/provider"
+	"github.com/doorward/doorward/app/samlprovider"
 	"github.com/doorward/doorward/internal/oidcrp"
+	"github.com/doorward/doorward/internal/samlsp/metadata"
 )
 
 // Values of pending, for the store.
 const inForce, pending = false, true
 
-// Create makes a draft of a connection. With an issuer it reads what the provider says of itself, within
-// 10 s. Errors: too_many_connections, too_many_attempts, master_key_missing for private_key_jwt,
+// Create makes a draft of a connection. With an issuer, or an address of metadata, it reads what the provider says of
+// itself, within 10 s. Errors: too_many_connections, too_many_attempts, master_key_missing where a key is needed,
 // validation_failed.
 func (c *Connections) Create(ctx context.Context, by doorward.Caller, d Draft) (Shown, error) {
 	made, faults := newConnection(by, d)
@@ -24,24 +26,34 @@ func (c *Connections) Create(ctx context.Context, by doorward.Caller, d Draft) (
 	if err := c.writer.Require(ctx, by, doorward.ConnectionCreate, object(made)); err != nil {
 		return Shown{}, err
 	}
-	said, seen, err := c.Look(ctx, made.TenantID, made.InForce.Issuer, faults)
+	known, faults, err := c.look(ctx, by, made, doorward.ConnectionParameters{}, made.InForce.Issuer, d, faults)
+	if err != nil {
+		return Shown{}, err
+	}
+	if err := known.addTo(&made, d); err != nil {
+		return Shown{}, err
+	}
+	keys, err := c.newKeys(ctx, by, doorward.ConnectionCreate, made)
 	if err != nil {
 		return Shown{}, err
 	}
 	created := Shown{}
 	_, err = c.writer.Do(ctx, by, doorward.ConnectionCreate, object(made), func(tx *access.Tx) error {
-		err := checkMaking(ctx, tx, made.TenantID, d, append(faults, seen...))
+		err := checkMaking(ctx, tx, made.TenantID, d, faults)
 		if err != nil {
 			return err
 		}
 		made.CreatedAt = tx.Now
-		for _, f := range append(ownFields(made), parameterFields(made.InForce)...) {
+		for _, f := range append(ownFields(made), parameterFields(made.Type, made.InForce, known.provider())...) {
 			tx.Changed(f.name, "", f.value)
 		}
 		if err := tx.InsertConnection(ctx, made); err != nil {
 			return err
 		}
-		if err := c.complete(ctx, tx, made.ID, inForce, made.InForce, said); err != nil {
+		if err := c.complete(ctx, tx, made, inForce, made.InForce, known); err != nil {
+			return err
+		}
+		if err := c.SAML.AddKeys(ctx, tx.Tx, made.ID, keys); err != nil {
 			return err
 		}
 		if created, err = show(ctx, tx.Reader, by, made.ID); err != nil {
@@ -85,17 +97,63 @@ func checkUnderLock(ctx context.Context, tx *access.Tx, tenantID string, d Draft
 	return nil
 }
 
-// complete keeps what the provider has said, unless nil, and makes the first key where one is needed.
-func (c *Connections) complete(ctx context.Context, tx *access.Tx, id string, isPending bool, p doorward.ConnectionParameters, said *oidcrp.Discovery) error {
-	if said != nil {
-		if err := provider.Keep(ctx, tx.Tx, id, isPending, p.Issuer, *said); err != nil {
+// looked is what a provider has said of itself to a change that names it; the zero value: it wasn't asked.
+type looked struct {
+	oidc *oidcrp.Discovery
+	saml *metadata.Provider
+	from source // of saml
+}
+
+// look asks the provider that a change of the connection names, unless there are faults already: the issuer, if it is
+// another one than before, or the metadata. It returns the faults with those that it has found. Errors: forbidden,
+// too_many_attempts, those of ctx.
+func (c *Connections) look(ctx context.Context, by doorward.Caller, of doorward.Connection, before doorward.ConnectionParameters, issuer string, d Draft, faults []doorward.FieldError) (l looked, all []doorward.FieldError, err error) {
+	if of.Type == doorward.SAML {
+		return c.lookSAML(ctx, by, of, before, d, faults)
+	}
+	if issuer == before.Issuer {
+		return l, faults, nil
+	}
+	said, seen, err := c.Look(ctx, of.TenantID, issuer, faults)
+	l.oidc = said
+	return l, append(faults, seen...), err
+}
+
+// provider returns what the provider of type saml has said; the zero value: nothing.
+func (l looked) provider() (said metadata.Provider) {
+	if l.saml != nil {
+		said = *l.saml
+	}
+	return said
+}
+
+// addTo adds to a new connection of type saml what its provider has said: also whether it wants signed requests, unless
+// the draft says that.
+func (l looked) addTo(made *doorward.Connection, d Draft) error {
+	if l.saml == nil {
+		return nil
+	}
+	if d.SignRequests == nil {
+		made.SignRequests = l.saml.WantsSigned
+	}
+	const byLink = false // which makes no connection
+	return l.setSAML(d, doorward.ConnectionParameters{}, &made.InForce, byLink)
+}
+
+// complete keeps what the provider has said, and makes the first key where one is needed.
+func (c *Connections) complete(ctx context.Context, tx *access.Tx, was doorward.Connection, isPending bool, p doorward.ConnectionParameters, l looked) error {
+	if was.Type == doorward.SAML {
+		return c.keepSAML(ctx, tx, was, isPending, p, l)
+	}
+	if l.oidc != nil {
+		if err := provider.Keep(ctx, tx.Tx, was.ID, isPending, p.Issuer, *l.oidc); err != nil {
 			return err
 		}
 	}
 	if p.ClientAuth != doorward.PrivateKeyJWT {
 		return nil
 	}
-	return c.EnsureKey(ctx, tx.Tx, id)
+	return c.EnsureKey(ctx, tx.Tx, was.ID)
 }
 
 // Change is how a connection is to be changed.
@@ -110,7 +168,7 @@ type Change struct {
 // Edit changes a connection, completely or not at all, and returns it with what disabling it has ended.
 // What an active connection signs people in by is pending until it has passed a test and is switched; of a
 // draft it is in force at once. Errors: not_found, precondition_failed, connection_not_tested,
-// too_many_attempts, master_key_missing, validation_failed; unavailable also where the connection is changed and some people
+// too_many_attempts, master_key_missing, certificate_needed, validation_failed; unavailable also where the connection is changed and some people
 // don't have their new roles yet: a sweep gives them, as does the same call again.
 func (c *Connections) Edit(ctx context.Context, by doorward.Caller, id string, change Change) (after Shown, ended Ended, err error) {
 	found, err := find(ctx, c.db.Read(), by, id)
@@ -180,23 +238,25 @@ func onConnection(ctx context.Context, by doorward.Caller, action doorward.Actio
 	}}
 }
 
-// edit returns the function that writes the draft. A new issuer is asked before, as the caller may.
+// edit returns the function that writes the draft. A new provider is asked before, as the caller may, and keys are made.
 func (c *Connections) edit(ctx context.Context, by doorward.Caller, found doorward.Connection, d Draft) (writeConnection, error) {
 	d.Type = string(found.Type)
 	proposed := found
 	parameters, _ := found.ToTest()
-	before := parameters.Issuer
+	before := parameters
 	faults := append(d.setOwn(&proposed), d.setParameters(&parameters)...)
-	var said *oidcrp.Discovery
-	if parameters.Issuer != before {
+	if parameters.Issuer != before.Issuer || found.Type == doorward.SAML {
 		if err := c.writer.Require(ctx, by, doorward.ConnectionUpdate, object(found)); err != nil {
 			return nil, err
 		}
-		read, seen, err := c.Look(ctx, found.TenantID, parameters.Issuer, faults)
-		if err != nil {
-			return nil, err
-		}
-		said, faults = read, append(faults, seen...)
+	}
+	known, faults, err := c.look(ctx, by, found, before, parameters.Issuer, d, faults)
+	if err != nil {
+		return nil, err
+	}
+	keys, err := c.newKeys(ctx, by, doorward.ConnectionUpdate, proposed)
+	if err != nil {
+		return nil, err
 	}
 	return func(tx *access.Tx, was doorward.Connection) error {
 		if err := checkUnderLock(ctx, tx, was.TenantID, d, faults); err != nil {
@@ -206,9 +266,16 @@ func (c *Connections) edit(ctx context.Context, by doorward.Caller, found doorwa
 		if err != nil {
 			return err
 		}
-		parametersChanged, err := c.writeParameters(ctx, tx, was, d, said)
-		if err == nil && !ownChanged && !parametersChanged {
+		certificatesChanged, err := writeCertificates(ctx, tx, was, d)
+		if err != nil {
+			return err
+		}
+		parametersChanged, err := c.writeParameters(ctx, tx, was, d, known)
+		if err == nil && !ownChanged && !certificatesChanged && !parametersChanged {
 			tx.SkipEvent()
+		}
+		if err == nil {
+			err = c.SAML.AddKeys(ctx, tx.Tx, was.ID, keys)
 		}
 		return err
 	}, nil
@@ -232,23 +299,24 @@ func writeOwn(ctx context.Context, tx *access.Tx, was doorward.Connection, d Dra
 }
 
 // writeParameters writes what the connection signs people in by, and reports whether it has changed: of a
-// draft what is in force, of an active connection what is pending. An issuer that the caller has changed at
+// draft what is in force, of an active connection what is pending. A provider that somebody has changed at
 // the same time, so that nobody has asked it, is a conflict.
-func (c *Connections) writeParameters(ctx context.Context, tx *access.Tx, was doorward.Connection, d Draft, said *oidcrp.Discovery) (bool, error) {
-	before, isPending := was.ToTest()
-	isPending = isPending || was.Status == doorward.ConnectionActive
+func (c *Connections) writeParameters(ctx context.Context, tx *access.Tx, was doorward.Connection, d Draft, known looked) (bool, error) {
+	before, wasPending := was.ToTest()
+	isPending := wasPending || was.Status == doorward.ConnectionActive
 	after := before
 	d.setParameters(&after)
-	if !record(tx, parameterFields(before), parameterFields(after)) {
-		return false, nil
+	isChanged, err := c.recordParameters(ctx, tx, was, d, before, &after, known)
+	if err != nil || !isChanged {
+		return false, err
 	}
 	if isPending {
-		if after.Issuer == "" || after.ClientID == "" {
+		if was.Type == doorward.OpenIDConnect && (after.Issuer == "" || after.ClientID == "") {
 			return false, doorward.Invalid(emptyOf(after), "required", "A connection that has signed people in needs this.")
 		}
 		tx.Changed("pending", "", "true")
 	}
-	if after.Issuer != before.Issuer && after.Issuer != "" && (said == nil || said.Issuer != after.Issuer) {
+	if was.Type == doorward.OpenIDConnect && after.Issuer != before.Issuer && after.Issuer != "" && (known.oidc == nil || known.oidc.Issuer != after.Issuer) {
 		return false, doorward.Fail(doorward.CodePreconditionFailed, "Somebody else has changed the issuer at the same time.")
 	}
 	if err := tx.SetConnectionParameters(ctx, was.ID, isPending, after); err != nil {
@@ -259,7 +327,26 @@ func (c *Connections) writeParameters(ctx context.Context, tx *access.Tx, was do
 			return false, err
 		}
 	}
-	return true, c.complete(ctx, tx, was.ID, isPending, after, said)
+	return true, c.complete(ctx, tx, was, isPending, after, known)
+}
+
+// recordParameters adds what the provider has said to the parameters, and the differences to the event, and reports
+// whether there are any. Errors: precondition_failed, validation_failed.
+func (c *Connections) recordParameters(ctx context.Context, tx *access.Tx, was doorward.Connection, d Draft, before doorward.ConnectionParameters, after *doorward.ConnectionParameters, known looked) (bool, error) {
+	if was.Type != doorward.SAML {
+		none := metadata.Provider{}
+		return record(tx, parameterFields(was.Type, before, none), parameterFields(was.Type, *after, none)), nil
+	}
+	if err := known.setSAML(d, before, after, tx.By.Kind == doorward.BySetupLink); err != nil {
+		return false, err
+	}
+	_, wasPending := was.ToTest()
+	saidBefore, err := keptSAML(ctx, tx.Reader, was.ID, wasPending, before)
+	saidAfter := saidBefore
+	if known.saml != nil {
+		saidAfter = samlprovider.Without(*known.saml, after.RemovedCertificates)
+	}
+	return record(tx, samlFields(before, saidBefore), samlFields(*after, saidAfter)), err
 }
 
 func emptyOf(p doorward.ConnectionParameters) (pointer string) {
@@ -271,7 +358,7 @@ func emptyOf(p doorward.ConnectionParameters) (pointer string) {
 
 // isOtherClient reports whether subjects may mean other people.
 func isOtherClient(a, b doorward.ConnectionParameters) bool {
-	return a.Issuer != b.Issuer || a.ClientID != b.ClientID
+	return a.Issuer != b.Issuer || a.ClientID != b.ClientID || a.SubjectFrom != b.SubjectFrom
 }
 
 // record adds the differences to the event and reports whether there are any.
@@ -295,7 +382,7 @@ type Switched struct {
 }
 
 // Switch puts in force what is pending, once a test of exactly that has passed. A dry run changes nothing.
-// Errors: not_found, nothing_pending, connection_not_tested.
+// Errors: not_found, nothing_pending, connection_not_tested, certificate_needed.
 func (c *Connections) Switch(ctx context.Context, by doorward.Caller, id string, isDryRun bool) (done Switched, err error) {
 	found, err := find(ctx, c.db.Read(), by, id)
 	if err != nil {
@@ -309,7 +396,9 @@ func (c *Connections) Switch(ctx context.Context, by doorward.Caller, id string,
 		case was.Pending.TestedAt == nil:
 			return doorward.Fail(doorward.CodeConnectionNotTested, "")
 		}
-		record(tx, parameterFields(was.InForce), parameterFields(*was.Pending))
+		if err := recordSwitch(ctx, tx, was); err != nil {
+			return err
+		}
 		newClient := isOtherClient(was.InForce, *was.Pending)
 		if newClient {
 			if err := done.concern(ctx, tx.Reader, id); err != nil {
@@ -323,6 +412,26 @@ func (c *Connections) Switch(ctx context.Context, by doorward.Caller, id string,
 		return err
 	}))
 	return done, err
+}
+
+// recordSwitch adds to the event what a switch changes. Errors: certificate_needed if all certificates of the provider to
+// come were taken away since the test.
+func recordSwitch(ctx context.Context, tx *access.Tx, was doorward.Connection) error {
+	var now, next metadata.Provider
+	if was.Type == doorward.SAML {
+		var err error
+		if now, err = keptSAML(ctx, tx.Reader, was.ID, inForce, was.InForce); err != nil {
+			return err
+		}
+		if next, err = keptSAML(ctx, tx.Reader, was.ID, pending, *was.Pending); err != nil {
+			return err
+		}
+		if len(next.Certificates) == 0 {
+			return doorward.Fail(doorward.CodeCertificateNeeded, "")
+		}
+	}
+	record(tx, parameterFields(was.Type, was.InForce, now), parameterFields(was.Type, *was.Pending, next))
+	return nil
 }
 
 // DropPending drops what is pending. Errors: not_found, nothing_pending.

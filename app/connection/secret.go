@@ -56,6 +56,9 @@ func (c *Connections) AddSecret(ctx context.Context, by doorward.Caller, id stri
 		return made, doorward.InvalidFields(faults...)
 	}
 	found, err := find(ctx, c.db.Read(), by, id)
+	if err == nil && found.Type == doorward.SAML {
+		err = doorward.Invalid("/clientSecret", "invalid", "A connection of type saml has no client secrets.")
+	}
 	if err != nil {
 		return made, err
 	}

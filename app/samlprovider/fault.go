@@ -1,6 +1,7 @@
 package samlprovider
 
 import (
+	"net/url"
 	"strings"
 
 	"github.com/doorward/doorward"
@@ -36,7 +37,7 @@ var unreachable = map[string]string{
 }
 
 // invalidAddress is for an address that can't be one.
-const invalidAddress = "Copy the address from the provider: https, without user and fragment."
+const invalidAddress = "Copy the address from the provider: https, without user and fragment, at most 1,024 bytes."
 
 // FieldFault returns the fault of the field /metadataUrl, /metadata for a text, or /entityId: what was seen, and what to do.
 func FieldFault(f *fault.Fault, atAddress bool) doorward.FieldError {
@@ -54,7 +55,28 @@ func FieldFault(f *fault.Fault, atAddress bool) doorward.FieldError {
 	return found
 }
 
-// InvalidAddress returns the fault of the field /metadataUrl for an address that can't be one.
-func InvalidAddress() doorward.FieldError {
-	return doorward.FieldError{Pointer: "/metadataUrl", Code: fault.CodeInvalid, Message: invalidAddress}
+// UnknownEntity returns the fault of an entityID that is none of those that are known.
+func UnknownEntity(known ...string) doorward.FieldError {
+	return FieldFault(&fault.Fault{Code: fault.CodeUnknownEntity, Entities: known}, false)
 }
+
+// NoCertificate returns the fault of metadata whose certificates were all taken away by hand.
+func NoCertificate(atAddress bool) doorward.FieldError {
+	return FieldFault(&fault.Fault{Code: fault.CodeNoCertificate}, atAddress)
+}
+
+// CheckAddress returns the fault of the field /metadataUrl where the text can't be an address of metadata.
+func CheckAddress(address string) []doorward.FieldError {
+	u, err := url.Parse(address)
+	isAddress := err == nil && u.Scheme == "https" && u.Host != "" && u.User == nil && !strings.Contains(address, "#") && len(address) <= addressMax
+	if isAddress {
+		return nil
+	}
+	return []doorward.FieldError{{Pointer: "/metadataUrl", Code: fault.CodeInvalid, Message: invalidAddress, Cause: notAddress}}
+}
+
+// addressMax is how many bytes an address may have, as in package metadata.
+const addressMax = 1024
+
+// notAddress is the cause of a fault of the address, not of what is there.
+const notAddress = "address"

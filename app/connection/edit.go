@@ -372,6 +372,23 @@ func record(tx *access.Tx, was, is []field) (changed bool) {
 	return changed
 }
 
+// Refresh reads what the provider of a connection says of itself now, and returns the connection as it is then. What can't
+// be read changes nothing. Errors: not_found, forbidden, too_many_attempts, provider_unavailable; validation_failed for
+// what the provider says, and for what can't be read at an address.
+func (c *Connections) Refresh(ctx context.Context, by doorward.Caller, id string) (Shown, error) {
+	found, err := find(ctx, c.db.Read(), by, id)
+	if err != nil {
+		return Shown{}, err
+	}
+	if err := c.writer.Require(ctx, by, doorward.ConnectionUpdate, object(found)); err != nil {
+		return Shown{}, err
+	}
+	if err := c.ReadNow(ctx, by, found); err != nil {
+		return Shown{}, err
+	}
+	return show(ctx, c.db.Read(), by, id)
+}
+
 // Switched is what a switch has put in force, or would.
 type Switched struct {
 	Shown

@@ -131,22 +131,20 @@ func (c *Client) read(ctx context.Context, kept store.KeptDiscovery, requestIDs 
 		c.Record(ctx, entry)
 		return s, err
 	}
-	if err == nil {
-		err = c.writer.Upkeep(ctx, func(tx *store.Tx) error { return keep(ctx, tx, kept, s) })
+	switch {
+	case err != nil:
+		return s, err
+	case kept.Type == doorward.SAML:
+		err = c.keepSAML(ctx, kept, s.saml)
+	default:
+		err = c.writer.Upkeep(ctx, func(tx *store.Tx) error {
+			return Keep(ctx, tx, kept.ConnectionID, kept.Pending, kept.Issuer, s.oidc)
+		})
 	}
 	if err == nil {
 		c.Record(ctx, entry)
 	}
 	return s, err
-}
-
-// keep keeps what was read, if it is still of the connection's provider.
-func keep(ctx context.Context, tx *store.Tx, kept store.KeptDiscovery, s said) error {
-	if kept.Type != doorward.SAML {
-		return Keep(ctx, tx, kept.ConnectionID, kept.Pending, kept.Issuer, s.oidc)
-	}
-	_, err := samlprovider.Keep(ctx, tx, kept.ConnectionID, kept.Pending, kept.MetadataURL, s.saml)
-	return err
 }
 
 // discovered returns what the provider says of itself: as it is kept, or read again once that is a day old.

@@ -3,10 +3,14 @@ package provider
 import (
 	"context"
 	"errors"
+	"strings"
 	"time"
 
 	"github.com/doorward/doorward"
+	"github.com/doorward/doorward/app/access"
+	"github.com/doorward/doorward/app/samlprovider"
 	"github.com/doorward/doorward/internal/samlsp"
+	"github.com/doorward/doorward/internal/samlsp/metadata"
 	"github.com/doorward/doorward/store"
 )
 
@@ -70,6 +74,62 @@ func (c *Client) ReadMetadataAgain(ctx context.Context, conID string, isPending 
 		}
 		return err == nil, err
 	})
+}
+
+// keepSAML keeps metadata that were read, if they are still of the connection's provider. The trail says how that changes
+// people are signed in: by which certificates, and where.
+func (c *Client) keepSAML(ctx context.Context, kept store.KeptDiscovery, said metadata.Provider) error {
+	found, err := c.db.Read().Connection(ctx, kept.ConnectionID)
+	if errors.Is(err, store.ErrNone) {
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	_, err = c.writer.Do(ctx, access.System, doorward.ConnectionUpdate, Object(found), func(tx *access.Tx) error {
+		before, err := trusted(ctx, tx, found.ID)
+		if err == nil {
+			_, err = samlprovider.Keep(ctx, tx.Tx, found.ID, kept.Pending, kept.MetadataURL, said)
+		}
+		if err != nil {
+			return err
+		}
+		after, err := trusted(ctx, tx, found.ID)
+		if err == nil && before == after {
+			tx.SkipEvent()
+		}
+		for i, field := range trustedFields {
+			if before[i] != after[i] {
+				tx.Changed(field, before[i], after[i])
+			}
+		}
+		return err
+	})
+	return err
+}
+
+// trustedFields are the fields of what trusted returns.
+var trustedFields = [...]string{"certificates", "ssoUrl"}
+
+// trusted returns by which certificates people are signed in by what is in force, and where.
+func trusted(ctx context.Context, tx *access.Tx, conID string) (values [len(trustedFields)]string, err error) {
+	is, err := tx.Connection(ctx, conID)
+	if errors.Is(err, store.ErrNone) {
+		return values, nil
+	}
+	if err != nil {
+		return values, err
+	}
+	kept, err := tx.KeptDiscovery(ctx, conID, false)
+	if err != nil {
+		return values, err
+	}
+	said, err := samlprovider.Read(kept.Text)
+	var all []string
+	for _, certificate := range samlprovider.Without(said, is.InForce.RemovedCertificates).Certificates {
+		all = append(all, certificate.Fingerprint)
+	}
+	return [...]string{strings.Join(all, " "), said.SSOURL}, err
 }
 
 // awaitReading waits while another node, or a request that needs the metadata for something else, may be reading them,

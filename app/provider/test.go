@@ -71,6 +71,25 @@ func (c *Client) readForTest(ctx context.Context, found doorward.Connection) err
 	return c.readNow(ctx, found, parameters, isPending)
 }
 
+// ReadNow reads what the provider of the connection that is in force says of itself, for the caller, who must be allowed to
+// change it. Errors: validation_failed for what it says, and where it can't be read at an address; too_many_attempts;
+// provider_unavailable.
+func (c *Client) ReadNow(ctx context.Context, by doorward.Caller, of doorward.Connection) error {
+	switch {
+	case of.Type == doorward.SCIMDirectory:
+		return doorward.Invalid("/type", "invalid", "A connection of type scim has no provider to read.")
+	case of.Type == doorward.SAML && of.InForce.MetadataURL == "":
+		return doorward.Invalid("/metadataUrl", "required", "The metadata were given as a text. Enter their address, so that they can be read again.")
+	case of.InForce.Issuer == "":
+		return doorward.Invalid("/issuer", "required", "Enter the issuer first, as the provider writes it.")
+	}
+	var requestIDs []string
+	if by.RequestID != "" {
+		requestIDs = append(requestIDs, by.RequestID)
+	}
+	return c.readNow(ctx, of, of.InForce, false, requestIDs...)
+}
+
 // readNow reads what the provider says of itself, for somebody who waits for it. Errors: validation_failed for what it
 // says; too_many_attempts; provider_unavailable.
 func (c *Client) readNow(ctx context.Context, found doorward.Connection, p doorward.ConnectionParameters, isPending bool, requestIDs ...string) error {

@@ -17,11 +17,12 @@ func (a *api) connectionRoutes() []front.Route {
 	guard := front.Allowed(doorward.SSOManage)
 	return []front.Route{
 		front.On("GET /api/v2/sso/connections", guard, front.JSON(http.StatusOK, a.connections), docConnections),
-		front.On("POST /api/v2/sso/connections", front.Allowed(doorward.ConnectionCreate), front.Create(http.StatusCreated, a.createConnection, a.viewCreatedConnection), docCreateConnection).CallsOut(),
+		front.On("POST /api/v2/sso/connections", front.Allowed(doorward.ConnectionCreate), front.Create(http.StatusCreated, a.createConnection, a.viewCreatedConnection).UpTo(maxConnectionBody), docCreateConnection).CallsOut(),
 		front.On("GET /api/v2/sso/connections/{id}", guard, front.JSON(http.StatusOK, a.connection), docConnection),
-		front.On("PATCH /api/v2/sso/connections/{id}", front.Allowed(doorward.ConnectionUpdate), front.JSON(http.StatusOK, a.editConnection), docEditConnection).CallsOut(),
+		front.On("PATCH /api/v2/sso/connections/{id}", front.Allowed(doorward.ConnectionUpdate), front.JSON(http.StatusOK, a.editConnection).UpTo(maxConnectionBody), docEditConnection).CallsOut(),
 		front.On("DELETE /api/v2/sso/connections/{id}", front.Allowed(doorward.ConnectionDelete), front.JSON(http.StatusOK, a.deleteConnection), docDeleteConnection),
 		front.On("DELETE /api/v2/sso/connections/{id}/pending", front.Allowed(doorward.ConnectionUpdate), front.JSON(http.StatusNoContent, a.dropPending), docDropPending),
+		front.On("POST /api/v2/sso/connections/{id}/refresh", front.Allowed(doorward.ConnectionUpdate), front.JSON(http.StatusOK, a.refreshConnection), docRefreshConnection).CallsOut(),
 		front.On("POST /api/v2/sso/connections/{id}/switch", front.Allowed(doorward.ConnectionSwitch), front.JSON(http.StatusOK, a.switchConnection), docSwitchConnection),
 		front.On("POST /api/v2/sso/connections/{id}/secrets", front.Allowed(doorward.ConnectionSecretChange), front.Create(http.StatusCreated, a.addClientSecret, viewAddedSecret), docAddClientSecret),
 		front.On("DELETE /api/v2/sso/connections/{id}/secrets/{secretId}", front.Allowed(doorward.ConnectionSecretChange), front.JSON(http.StatusNoContent, a.deleteClientSecret), docDeleteClientSecret),
@@ -32,6 +33,7 @@ func (a *api) connectionRoutes() []front.Route {
 		front.On("GET /api/v2/sso/connections/{id}/identities", guard, front.JSON(http.StatusOK, a.identities), docIdentities),
 		front.On("DELETE /api/v2/sso/identities/{id}", front.Allowed(doorward.IdentityUnlink), front.JSON(http.StatusOK, a.unlinkIdentity), docUnlinkIdentity),
 		front.On("GET /api/v2/auth/sso/{con}/jwks", front.Public(), front.JSON(http.StatusOK, a.connectionKeys), docConnectionKeys),
+		front.On("GET /api/v2/auth/sso/{con}/metadata", front.Public(), a.connectionMetadata(), docConnectionMetadata),
 	}
 }
 
@@ -52,30 +54,47 @@ type clientSecretView struct {
 type connectionParametersView struct {
 	Issuer     string              `json:"issuer,omitempty" example:"https://acme.okta.example" doc:"Absent until it is known"`
 	ClientID   string              `json:"clientId,omitempty" example:"0oa1b2c3d4" doc:"Absent until it is known"`
-	ClientAuth doorward.ClientAuth `json:"clientAuth" enum:"secret_basic,secret_post,private_key_jwt" doc:"How Doorward proves itself to the provider"`
-	EmailFrom  string              `json:"emailFrom" example:"email" doc:"The claim with the address"`
+	ClientAuth doorward.ClientAuth `json:"clientAuth,omitempty" enum:"secret_basic,secret_post,private_key_jwt" doc:"Of type oidc: how Doorward proves itself to the provider"`
+	EmailFrom  string              `json:"emailFrom" example:"email" doc:"The claim, or the attribute, with the address"`
 	TestedAt   *time.Time          `json:"testedAt,omitempty" doc:"When a test of exactly this has passed; absent since the last change"`
+
+	EntityID     string                `json:"entityId,omitempty" example:"https://idp.acme.example" doc:"Of type saml: what the provider calls itself"`
+	SSOURL       string                `json:"ssoUrl,omitempty" example:"https://idp.acme.example/sso" doc:"Of type saml: where sign-ins begin, as the metadata say"`
+	MetadataURL  string                `json:"metadataUrl,omitempty" example:"https://idp.acme.example/metadata" doc:"Of type saml: where the metadata are read; absent if they were given as a text"`
+	Certificates []samlCertificateView `json:"certificates,omitzero" doc:"Of type saml: by which the provider signs"`
+	SubjectFrom  string                `json:"subjectFrom,omitempty" example:"objectidentifier" doc:"Of type saml: the attribute with the subject; absent: the NameID"`
 }
 
 type connectionView struct {
-	ID           string                    `json:"id" example:"con_5tqm7x3yh4n6rj7wd2c5tpae7k"`
-	Type         doorward.ConnectionType   `json:"type" enum:"oidc,scim"`
-	Name         string                    `json:"name" example:"Acme's Okta"`
-	Product      doorward.Product          `json:"product" enum:"okta,entra,google,keycloak,ping,onelogin,jumpcloud,other"`
-	Status       doorward.ConnectionStatus `json:"status" enum:"draft,active,disabled"`
-	CreatedAt    time.Time                 `json:"createdAt"`
-	LastSignInAt *time.Time                `json:"lastSignInAt,omitempty"`
-	Issuer       string                    `json:"issuer,omitempty" example:"https://acme.okta.example" doc:"Absent until it is known"`
-	ClientID     string                    `json:"clientId,omitempty" example:"0oa1b2c3d4" doc:"Absent until it is known"`
-	ClientAuth   doorward.ClientAuth       `json:"clientAuth,omitempty" enum:"secret_basic,secret_post,private_key_jwt" doc:"How Doorward proves itself to the provider"`
-	EmailFrom    string                    `json:"emailFrom,omitempty" example:"email" doc:"The claim with the address"`
-	TestedAt     *time.Time                `json:"testedAt,omitempty" doc:"When a test of exactly this has passed; absent since the last change"`
-	Pending      *connectionParametersView `json:"pending,omitempty" doc:"A change that signs nobody in before it has passed a test and was switched"`
+	ID            string                    `json:"id" example:"con_5tqm7x3yh4n6rj7wd2c5tpae7k"`
+	Type          doorward.ConnectionType   `json:"type" enum:"oidc,saml,scim"`
+	Name          string                    `json:"name" example:"Acme's Okta"`
+	Product       doorward.Product          `json:"product" enum:"okta,entra,google,keycloak,ping,onelogin,jumpcloud,other"`
+	Status        doorward.ConnectionStatus `json:"status" enum:"draft,active,disabled"`
+	CreatedAt     time.Time                 `json:"createdAt"`
+	LastSignInAt  *time.Time                `json:"lastSignInAt,omitempty"`
+	Issuer        string                    `json:"issuer,omitempty" example:"https://acme.okta.example" doc:"Absent until it is known"`
+	ClientID      string                    `json:"clientId,omitempty" example:"0oa1b2c3d4" doc:"Absent until it is known"`
+	ClientAuth    doorward.ClientAuth       `json:"clientAuth,omitempty" enum:"secret_basic,secret_post,private_key_jwt" doc:"How Doorward proves itself to the provider"`
+	EmailFrom     string                    `json:"emailFrom,omitempty" example:"email" doc:"The claim, or the attribute, with the address"`
+	TestedAt      *time.Time                `json:"testedAt,omitempty" doc:"When a test of exactly this has passed; absent since the last change"`
+	EntityID      string                    `json:"entityId,omitempty" example:"https://idp.acme.example" doc:"Of type saml: what the provider calls itself; absent until it is known"`
+	SSOURL        string                    `json:"ssoUrl,omitempty" example:"https://idp.acme.example/sso" doc:"Of type saml: where sign-ins begin, as the metadata say"`
+	MetadataURL   string                    `json:"metadataUrl,omitempty" example:"https://idp.acme.example/metadata" doc:"Of type saml: where the metadata are read; absent if they were given as a text"`
+	Certificates  []samlCertificateView     `json:"certificates,omitzero" doc:"Of type saml: by which the provider signs, without those that were taken away"`
+	SPEntityID    string                    `json:"spEntityId,omitempty" example:"https://accounts.example.com/api/v2/auth/sso/con_5tqm7x3yh4n6rj7wd2c5tpae7k/metadata" doc:"Of type saml: what Doorward calls itself, to be copied to the provider; of each connection its own"`
+	ACSURL        string                    `json:"acsUrl,omitempty" example:"https://accounts.example.com/api/v2/auth/sso/con_5tqm7x3yh4n6rj7wd2c5tpae7k/acs" doc:"Of type saml: where the provider sends its responses, to be copied to it"`
+	SPMetadataURL string                    `json:"spMetadataUrl,omitempty" example:"https://accounts.example.com/api/v2/auth/sso/con_5tqm7x3yh4n6rj7wd2c5tpae7k/metadata" doc:"Of type saml: Doorward's metadata for the provider"`
+	SignRequests  *bool                     `json:"signRequests,omitempty" doc:"Of type saml: requests to the provider are signed, by the key in our metadata"`
+	Encrypt       *bool                     `json:"encrypt,omitempty" doc:"Of type saml: our metadata have a key to which the provider may encrypt assertions"`
+	SubjectFrom   string                    `json:"subjectFrom,omitempty" example:"objectidentifier" doc:"Of type saml: the attribute with the subject; absent: the NameID"`
+
+	Pending *connectionParametersView `json:"pending,omitempty" doc:"A change that signs nobody in before it has passed a test and was switched"`
 
 	JIT                 doorward.JIT       `json:"jit" enum:"off,invited,domains" doc:"Whom the first sign-in makes a member"`
 	JITRole             doorward.Role      `json:"jitRole" example:"USER"`
 	Mappings            []groupMapping     `json:"mappings"`
-	GroupsFrom          string             `json:"groupsFrom,omitempty" example:"groups" doc:"The claim with the groups"`
+	GroupsFrom          string             `json:"groupsFrom,omitempty" example:"groups" doc:"The claim, or the attribute, with the groups"`
 	FactorACR           []string           `json:"factorAcr" example:"[\"phr\"]" doc:"Values of acr that stand for a second factor"`
 	TrustProviderFactor bool               `json:"trustProviderFactor" doc:"A second factor that the provider has asked for counts"`
 	Ends                doorward.Ends      `json:"ends" enum:"connection,tenant" doc:"Which sessions of a person end when the provider revokes that person: those that the connection has vouched for, or all in the tenant"`
@@ -91,7 +110,7 @@ type connectionView struct {
 }
 
 func viewParameters(p doorward.ConnectionParameters) connectionParametersView {
-	return connectionParametersView{p.Issuer, p.ClientID, p.ClientAuth, p.EmailFrom, p.TestedAt}
+	return connectionParametersView{Issuer: p.Issuer, ClientID: p.ClientID, ClientAuth: p.ClientAuth, EmailFrom: p.EmailFrom, TestedAt: p.TestedAt}
 }
 
 func (a *api) viewConnection(s connection.Shown) connectionView {
@@ -111,6 +130,9 @@ func (a *api) viewConnection(s connection.Shown) connectionView {
 	v.Directory.URL = a.app.Directories.URL()
 	if s.Type == doorward.SCIMDirectory {
 		v.ClientAuth, v.EmailFrom, v.CallbackURL, v.StartURL, v.JWKSURL, v.RevokeURL, v.LogoutURL = "", "", "", "", "", "", ""
+	}
+	if s.Type == doorward.SAML {
+		a.addSAML(&v, s)
 	}
 	for _, m := range s.Mappings {
 		v.Mappings = append(v.Mappings, groupMapping{m.Group, m.Role})
@@ -164,13 +186,19 @@ func (a *api) connection(ctx context.Context, c *front.Call, _ front.None) (conn
 }
 
 type createConnectionInput struct {
-	Type                string          `json:"type" enum:"oidc,scim" example:"oidc" doc:"scim: a directory alone, which signs nobody in and needs no test"`
+	Type                string          `json:"type" enum:"oidc,saml,scim" example:"oidc" doc:"scim: a directory alone, which signs nobody in and needs no test"`
 	Name                string          `json:"name" example:"Acme's Okta" doc:"People see it when they sign in; at most 100 characters"`
 	Product             *string         `json:"product,omitempty" enum:"okta,entra,google,keycloak,ping,onelogin,jumpcloud,other" example:"okta" doc:"other if absent"`
 	Issuer              *string         `json:"issuer,omitempty" example:"https://acme.okta.example" doc:"As the provider writes it: https, without user, query and fragment. It may be given later"`
 	ClientID            *string         `json:"clientId,omitempty"`
 	ClientAuth          *string         `json:"clientAuth,omitempty" enum:"secret_basic,secret_post,private_key_jwt" example:"private_key_jwt" doc:"If absent private_key_jwt for okta, keycloak and ping, else secret_basic"`
-	EmailFrom           *string         `json:"emailFrom,omitempty" example:"email" doc:"The claim with the address; email if absent"`
+	EmailFrom           *string         `json:"emailFrom,omitempty" example:"email" doc:"The claim, or the attribute, with the address; email if absent, which of type saml stands for its usual names. NameID: the NameID"`
+	MetadataURL         *string         `json:"metadataUrl,omitempty" example:"https://idp.acme.example/metadata" doc:"Of type saml: where the provider's metadata are. It may be given later"`
+	Metadata            *string         `json:"metadata,omitempty" doc:"Of type saml, in place of metadataUrl: the text of the metadata, at most 256 KiB"`
+	EntityID            *string         `json:"entityId,omitempty" example:"https://idp.acme.example" doc:"Of type saml: the provider that is meant, where the metadata have several"`
+	SubjectFrom         *string         `json:"subjectFrom,omitempty" example:"objectidentifier" doc:"Of type saml: the attribute with the subject; the NameID if absent"`
+	SignRequests        *bool           `json:"signRequests,omitempty" doc:"Of type saml: sign requests to the provider; as its metadata say if absent"`
+	Encrypt             *bool           `json:"encrypt,omitempty" doc:"Of type saml: let the provider encrypt assertions; false if absent"`
 	JIT                 *string         `json:"jit,omitempty" enum:"off,invited,domains" example:"domains" doc:"off if absent"`
 	JITRole             *string         `json:"jitRole,omitempty" example:"USER" doc:"Of rank ADMIN at most; USER if absent"`
 	Mappings            *[]groupMapping `json:"mappings,omitempty" doc:"At most 200; the highest role wins"`
@@ -201,6 +229,7 @@ func (in createConnectionInput) draft() connection.Draft {
 		Type: in.Type, Name: &in.Name, Product: in.Product, Issuer: in.Issuer, ClientID: in.ClientID, ClientAuth: in.ClientAuth, EmailFrom: in.EmailFrom,
 		JIT: in.JIT, JITRole: in.JITRole, Mappings: mappingsOf(in.Mappings), GroupsFrom: in.GroupsFrom, FactorACR: in.FactorACR, TrustFactor: in.TrustProviderFactor,
 		Ends: in.Ends, EndsKeys: in.EndsKeys,
+		MetadataURL: in.MetadataURL, Metadata: in.Metadata, EntityID: in.EntityID, SubjectFrom: in.SubjectFrom, SignRequests: in.SignRequests, Encrypt: in.Encrypt,
 	})
 }
 
@@ -217,7 +246,7 @@ func mappingsOf(typed *[]groupMapping) *[]doorward.GroupMapping {
 
 var docCreateConnection = front.Doc{
 	ID: "createConnection", Tag: "Sign-on", Summary: "Make a connection to the tenant's own provider",
-	Description: "A draft, which signs nobody in before a test has passed and it was enabled. With an issuer, Doorward reads what the provider says of itself, and answers within 12 s; what is wrong with it is a fault of `/issuer`: `invalid`, `address_refused`, `multi_tenant_issuer`, `issuer_mismatch`, `unreachable`. Making, changing and testing connections asks providers 300 times a minute at most for a tenant.",
+	Description: "A draft, which signs nobody in before a test has passed and it was enabled. With an issuer, Doorward reads what the provider says of itself, and answers within 12 s; what is wrong with it is a fault of `/issuer`: `invalid`, `address_refused`, `multi_tenant_issuer`, `issuer_mismatch`, `unreachable`. Likewise with metadata of type saml, at `/metadataUrl` or `/metadata`: `invalid`, `doctype`, `too_large`, `no_certificate`, `expired`, `address_refused`, `unreachable`. Where they have several providers, `/entityId` is `required`, or `unknown_entity` if it isn't one of them; the fault lists them as `entities`. The body may have 512 KiB. Making, changing and testing connections asks providers 300 times a minute at most for a tenant.",
 	Errors:      []doorward.Code{doorward.CodeStepUpRequired, doorward.CodeTooManyConnections, doorward.CodeTooManyAttempts, doorward.CodeQuotaExceeded, doorward.CodeMasterKeyMissing},
 }
 
@@ -232,6 +261,13 @@ type editConnectionInput struct {
 	ClientID            *string         `json:"clientId,omitempty"`
 	ClientAuth          *string         `json:"clientAuth,omitempty" enum:"secret_basic,secret_post,private_key_jwt"`
 	EmailFrom           *string         `json:"emailFrom,omitempty"`
+	MetadataURL         *string         `json:"metadataUrl,omitempty" doc:"Of type saml. Empty: what is kept stays, and is read there no more"`
+	Metadata            *string         `json:"metadata,omitempty" doc:"Of type saml, in place of metadataUrl: at most 256 KiB"`
+	EntityID            *string         `json:"entityId,omitempty" doc:"Of type saml: the provider that is meant, where the metadata have several"`
+	SubjectFrom         *string         `json:"subjectFrom,omitempty" doc:"Of type saml. Empty: the NameID"`
+	Certificates        *[]string       `json:"certificates,omitempty" doc:"Of type saml: the fingerprints of the provider's certificates to keep. The others sign nobody in from the answer on, on every node, until an OWNER changes the metadata, whatever the provider says. One has to stay"`
+	SignRequests        *bool           `json:"signRequests,omitempty" doc:"Of type saml"`
+	Encrypt             *bool           `json:"encrypt,omitempty" doc:"Of type saml"`
 	JIT                 *string         `json:"jit,omitempty" enum:"off,invited,domains"`
 	JITRole             *string         `json:"jitRole,omitempty"`
 	Mappings            *[]groupMapping `json:"mappings,omitempty" doc:"All of them"`
@@ -248,6 +284,8 @@ func (in editConnectionInput) draft() connection.Draft {
 		Name: in.Name, Status: in.Status, Issuer: in.Issuer, ClientID: in.ClientID, ClientAuth: in.ClientAuth, EmailFrom: in.EmailFrom,
 		JIT: in.JIT, JITRole: in.JITRole, Mappings: mappingsOf(in.Mappings), GroupsFrom: in.GroupsFrom, FactorACR: in.FactorACR, TrustFactor: in.TrustProviderFactor,
 		Ends: in.Ends, EndsKeys: in.EndsKeys,
+		MetadataURL: in.MetadataURL, Metadata: in.Metadata, EntityID: in.EntityID, SubjectFrom: in.SubjectFrom, Certificates: in.Certificates,
+		SignRequests: in.SignRequests, Encrypt: in.Encrypt,
 	})
 }
 
@@ -297,10 +335,10 @@ var dryRunOnly = []front.Parameter{dryRun}
 
 var docEditConnection = front.Doc{
 	ID: "editConnection", Tag: "Sign-on", Summary: "Change, enable or disable a connection",
-	Description: "All changes or none. What an active connection signs people in by (`issuer`, `clientId`, `clientAuth`, `emailFrom`) is changed in `pending`, and signs nobody in before it has passed a test and was switched; everything else is in force at once. `status` active needs a passed test of exactly what the connection has. Disabling ends the sessions that the connection has vouched for, on every node before the answer. With an issuer, the answer comes within 12 s, as when a connection is made. With `If-Match`, a change by somebody else since is 412.",
+	Description: "All changes or none. What an active connection signs people in by (`issuer`, `clientId`, `clientAuth`, `entityId`, `metadataUrl`, `metadata`, `subjectFrom`, `emailFrom`) is changed in `pending`, and signs nobody in before it has passed a test and was switched; everything else is in force at once. `certificates` takes the other ones of the provider away at once, also from what is pending; 409 `certificate_needed` if none would be left. `status` active needs a passed test of exactly what the connection has. Disabling ends the sessions that the connection has vouched for, on every node before the answer. With an issuer or metadata, the answer comes within 12 s, as when a connection is made. With `If-Match`, a change by somebody else since is 412.",
 	Versioned:   true,
 	Query:       dryRunOnly,
-	Errors:      []doorward.Code{doorward.CodeStepUpRequired, doorward.CodeNotFound, doorward.CodePreconditionFailed, doorward.CodeConnectionNotTested, doorward.CodeTooManyAttempts, doorward.CodeQuotaExceeded, doorward.CodeMasterKeyMissing},
+	Errors:      []doorward.Code{doorward.CodeStepUpRequired, doorward.CodeNotFound, doorward.CodePreconditionFailed, doorward.CodeConnectionNotTested, doorward.CodeCertificateNeeded, doorward.CodeTooManyAttempts, doorward.CodeQuotaExceeded, doorward.CodeMasterKeyMissing},
 }
 
 func (a *api) editConnection(ctx context.Context, c *front.Call, in editConnectionInput) (editedConnection, error) {
@@ -368,14 +406,14 @@ func (switchConnectionInput) OptionalBody() {}
 
 type switchedConnection struct {
 	Connection connectionView    `json:"connection"`
-	Identities int               `json:"identities" doc:"How many identities count only once they are used again, since issuer or client are others"`
+	Identities int               `json:"identities" doc:"How many identities count only once they are used again, since issuer, client, entityId or subjectFrom are others"`
 	People     []concernedPerson `json:"people,omitempty" doc:"Some of those whom that concerns, at most 100"`
 }
 
 var docSwitchConnection = front.Doc{
 	ID: "switchConnection", Tag: "Sign-on", Summary: "Put in force what is pending",
-	Description: "Once a test of exactly that has passed. After a change of the issuer or the client, a person's identity counts only once it has been used again.",
-	Errors:      []doorward.Code{doorward.CodeStepUpRequired, doorward.CodeNotFound, doorward.CodeNothingPending, doorward.CodeConnectionNotTested, doorward.CodeQuotaExceeded},
+	Description: "Once a test of exactly that has passed. After a change of the issuer, the client, the entityId or subjectFrom, a person's identity counts only once it has been used again.",
+	Errors:      []doorward.Code{doorward.CodeStepUpRequired, doorward.CodeNotFound, doorward.CodeNothingPending, doorward.CodeConnectionNotTested, doorward.CodeCertificateNeeded, doorward.CodeQuotaExceeded},
 }
 
 func (a *api) switchConnection(ctx context.Context, c *front.Call, in switchConnectionInput) (switchedConnection, error) {

@@ -113,7 +113,7 @@ type identityView struct {
 }
 
 func viewIdentity(i connection.LinkedIdentity) identityView {
-	return identityView{i.ID, i.UserID, i.Email, i.Issuer, i.Subject, i.CreatedAt, i.LastUsedAt}
+	return identityView{i.ID, i.UserID, i.Email, doorward.ProviderOf(i.Issuer), i.Subject, i.CreatedAt, i.LastUsedAt}
 }
 
 type identityList struct {

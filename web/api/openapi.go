@@ -305,6 +305,9 @@ func (d document) success(r front.Route) *huma.Response {
 	if r.Endpoint.Out != nil {
 		res.Content = d.content("application/json", r.Endpoint.Out)
 	}
+	if r.Endpoint.OutMedia != "" {
+		res.Content = map[string]*huma.MediaType{r.Endpoint.OutMedia: {Schema: &huma.Schema{Type: "string"}}}
+	}
 	if r.Endpoint.CSV {
 		res.Content["text/csv"] = &huma.MediaType{Schema: &huma.Schema{Type: "string"}}
 		res.Headers["Link"] = &huma.Header{Description: "With format=csv, the next part of the list (RFC 8288, rel=\"next\"); absent at its end", Schema: &huma.Schema{Type: "string"}}

@@ -74,6 +74,8 @@ type Endpoint struct {
 	// constant MaxBody.
 	MaxBody int
 	Out     reflect.Type // of the answer's body; nil: none
+	// OutMedia is the media type of an answer that is a text, in place of Out.
+	OutMedia string
 	Cookie  string       // how a success changes the session cookie, for the reference: Markdown from the = on, within a code span; may be empty
 	Return  bool         // whether a success may be 303, see Returns
 	CSV     bool         // the answer is also available as CSV

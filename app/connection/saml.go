@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/doorward/doorward"
 	"github.com/doorward/doorward/app/access"
@@ -277,4 +278,18 @@ func (c *Connections) newKeys(ctx context.Context, by doorward.Caller, action do
 		return nil, err
 	}
 	return c.SAML.NewKeys(ctx, is)
+}
+
+// ReadAt returns when what is kept of the connection's provider was read, or given as a text; the zero Time: it never was.
+// Errors: not_found.
+func (c *Connections) ReadAt(ctx context.Context, by doorward.Caller, id string, isPending bool) (time.Time, error) {
+	read := c.db.Read()
+	if _, err := find(ctx, read, by, id); err != nil {
+		return time.Time{}, err
+	}
+	kept, err := read.KeptDiscovery(ctx, id, isPending)
+	if errors.Is(err, store.ErrNone) {
+		return time.Time{}, nil
+	}
+	return kept.At, err
 }

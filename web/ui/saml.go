@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/doorward/doorward"
+	"github.com/doorward/doorward/app/connection"
 	"github.com/doorward/doorward/internal/samlsp/metadata"
 )
 
@@ -77,10 +78,17 @@ func (SAMLForm) MetadataWays() []string { return []string{ByAddress, ByText} }
 // SAMLTyped is what was sent of a connection of SAML, for a change of it; nil: it stays.
 type SAMLTyped struct{ MetadataURL, Metadata, EntityID, SubjectFrom, EmailFrom *string }
 
+// Draft returns it as a change.
+func (t SAMLTyped) Draft() connection.Draft {
+	return connection.Draft{MetadataURL: t.MetadataURL, Metadata: t.Metadata, EntityID: t.EntityID, SubjectFrom: t.SubjectFrom, EmailFrom: t.EmailFrom}
+}
+
 // TypedSAML returns what was sent. A file counts before the text, and takes its place in a form that is shown again: no
-// browser sends a file twice. Errors: validation_failed where the form chooses a text, has none, and the connection is
-// to be changed from an address.
+// browser sends a file twice. An address that stays isn't sent on: to name it again brings back certificates that were
+// taken away by hand. Errors: validation_failed where a connection that knows its provider would have neither an address
+// nor a text.
 func TypedSAML(c *Call, of doorward.Connection) (typed SAMLTyped, err error) {
+	was, _ := of.ToTest()
 	value := func(name string) *string {
 		text := strings.TrimSpace(c.Value(name))
 		return &text
@@ -93,16 +101,23 @@ func TypedSAML(c *Call, of doorward.Connection) (typed SAMLTyped, err error) {
 		typed.EntityID = entityID
 	}
 	if c.Value("metadataBy") != ByText {
-		typed.MetadataURL = value("metadataUrl")
+		address := value("metadataUrl")
+		switch {
+		case *address == "" && was.Issuer != "":
+			return typed, doorward.Invalid("/metadataUrl", "required", "Enter the address of the provider's metadata.")
+		case *address != was.MetadataURL:
+			typed.MetadataURL = address
+		}
 		return typed, nil
 	}
 	text := withoutMark(c.Value("metadata"))
-	if was, _ := of.ToTest(); strings.TrimSpace(text) != "" {
+	switch {
+	case strings.TrimSpace(text) != "":
 		typed.Metadata = &text
-	} else if was.MetadataURL != "" {
-		err = doorward.Invalid("/metadata", "required", "Choose the file, or paste its text.")
+	case was.MetadataURL != "":
+		return typed, doorward.Invalid("/metadata", "required", "Choose the file, or paste its text.")
 	}
-	return typed, err
+	return typed, nil
 }
 
 // withoutMark returns the text without the byte order mark with which Windows begins a file in UTF-8.
@@ -115,7 +130,6 @@ const certificateEndsSoon = 30 * 24 * time.Hour
 type SAMLProvider struct {
 	EntityID, SSOURL string
 	Certificates     []Certificate
-	ReadAt           time.Time
 	WantsSigned      bool // it wants signed requests
 }
 
@@ -126,9 +140,9 @@ type Certificate struct {
 	now         time.Time
 }
 
-// NewSAMLProvider returns what the metadata say that were read at the instant.
-func NewSAMLProvider(said metadata.Provider, readAt, now time.Time) *SAMLProvider {
-	p := &SAMLProvider{EntityID: said.EntityID, SSOURL: said.SSOURL, ReadAt: readAt, WantsSigned: said.WantsSigned}
+// NewSAMLProvider returns what the metadata say.
+func NewSAMLProvider(said metadata.Provider, now time.Time) *SAMLProvider {
+	p := &SAMLProvider{EntityID: said.EntityID, SSOURL: said.SSOURL, WantsSigned: said.WantsSigned}
 	for _, one := range said.Certificates {
 		p.Certificates = append(p.Certificates, Certificate{one.Fingerprint, one.From, one.Until, now})
 	}

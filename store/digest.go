@@ -27,6 +27,7 @@ var HeldBack = map[MailKind]doorward.Action{
 	MailWebhookFailing: doorward.WebhookFailing, MailWebhookDisabled: doorward.WebhookDisable,
 	MailSCIMSecretExpiring:   doorward.ConnectionSecretChange,
 	MailSCIMSecretLeaked:     doorward.APIKeyLeak,
+	MailCertificateExpiring:  doorward.ConnectionUpdate,
 	MailClientSecretExpiring: doorward.ConnectionSecretChange, MailClientRefused: doorward.ConnectionSecretChange,
 	MailSecretsLost: doorward.MasterKeyReplace, MailDomainLapsed: doorward.DomainLapse, MailDomainTaken: doorward.DomainDelete,
 	MailAccountErased: doorward.AccountErase, MailTenantOwnerless: doorward.TenantOwnerless, MailAddressSuspended: doorward.UserSuspend,

@@ -61,6 +61,7 @@ const (
 	MailSCIMSecretLeaked     MailKind = "scim_secret_leaked"     // a secret of its directory was found and ended
 	MailSCIMSecretExpiring   MailKind = "scim_secret_expiring"   // a secret of a connection's directory ends soon
 	MailClientSecretExpiring MailKind = "client_secret_expiring" // a client secret ends soon
+	MailCertificateExpiring  MailKind = "certificate_expiring"   // the last certificate of a provider of SAML ends soon
 	MailClientRefused        MailKind = "client_refused"         // the provider refuses every client secret, or the key
 
 	MailAddressRefused MailKind = "address_refused" // a directory wanted another address for the recipient's account; SubjectID is the connection
@@ -77,7 +78,7 @@ var MailKinds = []MailKind{
 	MailEmailConfirm, MailEmailRequested, MailEmailChanged, MailEmailRestored, MailEmailSet,
 	MailFactorAdded, MailFactorRemoved, MailFactorRenamed, MailFactorsRemoved, MailFactorsReset, MailFactorsWord, MailFactorsDemanded, MailRecoveryCodes, MailRecoveryUsed,
 	MailPasskeyCopied, MailFactorsDisabled,
-	MailWebhookFailing, MailWebhookDisabled, MailDomainLapsed, MailDomainTaken, MailClientSecretExpiring, MailSCIMSecretExpiring, MailSCIMSecretLeaked, MailDirectoryAlarm, MailAddressRefused, MailClientRefused, MailAccountErased, MailSSOBypass, MailSecretsLost, MailDigest,
+	MailWebhookFailing, MailWebhookDisabled, MailDomainLapsed, MailDomainTaken, MailClientSecretExpiring, MailCertificateExpiring, MailSCIMSecretExpiring, MailSCIMSecretLeaked, MailDirectoryAlarm, MailAddressRefused, MailClientRefused, MailAccountErased, MailSSOBypass, MailSecretsLost, MailDigest,
 }
 
 // kindsToSend is the list of MailKinds in which sqlDueMails looks for the kind of a mail.

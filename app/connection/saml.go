@@ -167,6 +167,20 @@ func keptSAML(ctx context.Context, read store.Reader, id string, isPending bool,
 	return samlprovider.Without(said, p.RemovedCertificates), err
 }
 
+// ReadAt returns when what is kept of the connection's provider was read, or given as a text; the zero Time: it never was.
+// Errors: not_found.
+func (c *Connections) ReadAt(ctx context.Context, by doorward.Caller, id string, isPending bool) (time.Time, error) {
+	read := c.db.Read()
+	if _, err := find(ctx, read, by, id); err != nil {
+		return time.Time{}, err
+	}
+	kept, err := read.KeptDiscovery(ctx, id, isPending)
+	if errors.Is(err, store.ErrNone) {
+		return time.Time{}, nil
+	}
+	return kept.At, err
+}
+
 // samlFields are parameterFields of a connection of type saml.
 func samlFields(p doorward.ConnectionParameters, said metadata.Provider) []field {
 	return []field{
@@ -280,16 +294,29 @@ func (c *Connections) newKeys(ctx context.Context, by doorward.Caller, action do
 	return c.SAML.NewKeys(ctx, is)
 }
 
-// ReadAt returns when what is kept of the connection's provider was read, or given as a text; the zero Time: it never was.
-// Errors: not_found.
-func (c *Connections) ReadAt(ctx context.Context, by doorward.Caller, id string, isPending bool) (time.Time, error) {
-	read := c.db.Read()
-	if _, err := find(ctx, read, by, id); err != nil {
-		return time.Time{}, err
+// sweepCertificates tells OWNERs of active connections whose provider's last certificate ends soon. Of several nodes one
+// does.
+func (c *Connections) sweepCertificates(ctx context.Context) error {
+	var errs []error
+	for _, notice := range noticesBefore {
+		errs = append(errs, access.EachDue(func(e store.EndingCertificates) string { return e.ConnectionID }, func(limit int) ([]store.EndingCertificates, error) {
+			now := c.db.Now()
+			return c.db.Read().EndingCertificates(ctx, now, now.Add(notice.within), notice.number, limit)
+		}, func(e store.EndingCertificates) error { return c.notifyOfCertificate(ctx, e, notice.number) }))
 	}
-	kept, err := read.KeptDiscovery(ctx, id, isPending)
-	if errors.Is(err, store.ErrNone) {
-		return time.Time{}, nil
-	}
-	return kept.At, err
+	return errors.Join(errs...)
+}
+
+func (c *Connections) notifyOfCertificate(ctx context.Context, e store.EndingCertificates, number int) error {
+	on := doorward.Object{Type: "connection", ID: e.ConnectionID, TenantID: e.TenantID}
+	_, err := c.writer.Do(ctx, access.System, doorward.ConnectionUpdate, on, func(tx *access.Tx) error {
+		due, err := tx.MarkCertificateNotice(ctx, e, number)
+		if err != nil || !due {
+			tx.SkipEvent()
+			return err
+		}
+		tx.Changed(doorward.FieldEndsAt, "", e.Until.Format(time.RFC3339))
+		return tx.NotifyHolders(ctx, store.MailCertificateExpiring, e.TenantID, doorward.RoleOwner)
+	})
+	return err
 }

@@ -71,6 +71,7 @@ var composers = map[store.MailKind]func(*Mail, context.Context, *store.Tx, store
 	store.MailWebhookDisabled: (*Mail).composeWebhook,
 
 	store.MailClientSecretExpiring: (*Mail).composeConnection,
+	store.MailCertificateExpiring:  (*Mail).composeConnection,
 	store.MailSCIMSecretExpiring:   (*Mail).composeConnection,
 	store.MailSCIMSecretLeaked:     (*Mail).composeConnection,
 	store.MailDirectoryAlarm:       (*Mail).composeConnection,

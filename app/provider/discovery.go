@@ -135,7 +135,7 @@ func (c *Client) read(ctx context.Context, kept store.KeptDiscovery, requestIDs 
 	case err != nil:
 		return s, err
 	case kept.Type == doorward.SAML:
-		err = c.keepSAML(ctx, kept, s.saml)
+		err = c.keepSAML(ctx, kept, s.saml, &entry)
 	default:
 		err = c.writer.Upkeep(ctx, func(tx *store.Tx) error {
 			return Keep(ctx, tx, kept.ConnectionID, kept.Pending, kept.Issuer, s.oidc)

@@ -10,6 +10,7 @@ import (
 	"github.com/doorward/doorward/app/access"
 	"github.com/doorward/doorward/app/samlprovider"
 	"github.com/doorward/doorward/internal/samlsp"
+	"github.com/doorward/doorward/internal/samlsp/fault"
 	"github.com/doorward/doorward/internal/samlsp/metadata"
 	"github.com/doorward/doorward/store"
 )
@@ -78,7 +79,7 @@ func (c *Client) ReadMetadataAgain(ctx context.Context, conID string, isPending 
 
 // keepSAML keeps metadata that were read, if they are still of the connection's provider. The trail says how that changes
 // people are signed in: by which certificates, and where.
-func (c *Client) keepSAML(ctx context.Context, kept store.KeptDiscovery, said metadata.Provider) error {
+func (c *Client) keepSAML(ctx context.Context, kept store.KeptDiscovery, said metadata.Provider, entry *doorward.Attempt) error {
 	found, err := c.db.Read().Connection(ctx, kept.ConnectionID)
 	if errors.Is(err, store.ErrNone) {
 		return nil
@@ -95,6 +96,9 @@ func (c *Client) keepSAML(ctx context.Context, kept store.KeptDiscovery, said me
 			return err
 		}
 		after, err := trusted(ctx, tx, found.ID)
+		if after[0] == "" { // all of them were taken away by hand
+			entry.Outcome, entry.Check, entry.Seen = doorward.AttemptRefused, fault.CheckCertificate, fault.CodeNoCertificate
+		}
 		if err == nil && before == after {
 			tx.SkipEvent()
 		}

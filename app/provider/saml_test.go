@@ -1,0 +1,196 @@
+package provider_test
+
+import (
+	"crypto/sha256"
+	"encoding/hex"
+	"fmt"
+	"net/http"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/doorward/doorward"
+	"github.com/doorward/doorward/app/apptest"
+	"github.com/doorward/doorward/app/connection"
+)
+
+const entity = "https://idp.acme.example"
+
+// activeSAML makes an active connection whose metadata are at the address.
+func activeSAML(f *apptest.Fixture, by apptest.Person, address string) connection.Shown {
+	f.Helper()
+	f.UseMasterKey()
+	connections := f.Node(0).Connections
+	made, err := connections.Create(f.Context(), by.Caller, connection.Draft{Type: "saml", Name: new("SAML"), MetadataURL: &address})
+	f.NoError(err)
+	test, err := connections.NewTest(f.Context(), by.Caller, made.ID, []byte("browser"))
+	f.NoError(err)
+	_, err = connections.BeginTest(f.Context(), test.ID, []byte("browser"))
+	f.NoError(err)
+	_, err = connections.EndTest(f.Context(), test.ID, nil, []doorward.TestCheck{{Name: "signature", OK: true}})
+	f.NoError(err)
+	after, _, err := connections.Edit(f.Context(), by.Caller, made.ID, connection.Change{Draft: connection.Draft{Status: new("active")}})
+	f.NoError(err)
+	return after
+}
+
+// signers returns by whose certificates people are signed in on a node, without blanks.
+func signers(f *apptest.Fixture, node int, id string) (all string) {
+	f.Helper()
+	config, _, err := f.Node(node).Connections.ReadySAML(f.Context(), id, false)
+	f.NoError(err)
+	for _, c := range config.Provider.Certificates {
+		all += c.Fingerprint + " "
+	}
+	return all
+}
+
+func fingerprint(der []byte) string {
+	sum := sha256.Sum256(der)
+	return hex.EncodeToString(sum[:]) + " "
+}
+
+// TestMetadataAreReadDaily: what a provider has taken away is gone the next day, and what it has added is there. What
+// can't be read, has no certificate, or is another provider's changes nothing, and each reading is in the protocol; the
+// trail says which certificates have changed.
+func TestMetadataAreReadDaily(t *testing.T) {
+	apptest.OnEachClock(t, apptest.NoLimits, apptest.NewMovedClock, func(f *apptest.Fixture, clock *apptest.MovedClock) {
+		_, owner := f.Tenant()
+		far := f.DB.Now().Add(1000 * time.Hour)
+		a, b := apptest.SAMLCertificate(far), apptest.SAMLCertificate(far)
+		server := f.MetadataServer(apptest.SAMLMetadata(entity, a))
+		c := activeSAML(f, owner, server.Address())
+		last := func() doorward.Attempt {
+			page, err := f.Node(0).Connections.Attempts(f.Context(), owner.Caller, c.ID, doorward.Window{Limit: 20})
+			f.NoError(err)
+			for _, entry := range page.Items {
+				if entry.Kind == doorward.AttemptMetadata {
+					return entry
+				}
+			}
+			return doorward.Attempt{}
+		}
+		reads := server.Reads()
+		f.NoError(f.Node(0).Connections.ReadDue(f.Context()))
+		if server.Reads() != reads {
+			t.Error("metadata were read again at once")
+		}
+		for _, step := range []struct {
+			what    string
+			status  int
+			text    string
+			want    string
+			outcome doorward.AttemptOutcome
+			seen    string
+		}{
+			{"another certificate", http.StatusOK, apptest.SAMLMetadata(entity, b), fingerprint(b), doorward.AttemptDone, ""},
+			{"no answer", http.StatusNotFound, "", fingerprint(b), doorward.AttemptUnavailable, "unreachable: HTTP 404 Not Found"},
+			{"no metadata", http.StatusOK, "x", fingerprint(b), doorward.AttemptUnavailable, "invalid"},
+			{"no certificate", http.StatusOK, apptest.SAMLMetadata(entity), fingerprint(b), doorward.AttemptUnavailable, "no_certificate"},
+			{"another provider", http.StatusOK, apptest.SAMLMetadata("https://other.example", a), fingerprint(b), doorward.AttemptUnavailable, "unknown_entity"},
+			{"both certificates", http.StatusOK, apptest.SAMLMetadata(entity, a, b), fingerprint(a) + fingerprint(b), doorward.AttemptDone, ""},
+		} {
+			server.Say(step.status, step.text)
+			clock.Move(24*time.Hour + time.Second)
+			reads := server.Reads()
+			for node := range 2 {
+				f.NoError(f.Node(node).Connections.ReadDue(f.Context()))
+			}
+			if n := server.Reads() - reads; n != 1 {
+				t.Errorf("%s: it was read %d times", step.what, n)
+			}
+			for node := range 2 {
+				if got := signers(f, node, c.ID); got != step.want {
+					t.Errorf("%s: node %d takes %s, want %s", step.what, node, got, step.want)
+				}
+			}
+			if got := last(); got.Outcome != step.outcome || !strings.HasPrefix(got.Seen, step.seen) {
+				t.Errorf("%s: the protocol has %+v", step.what, got)
+			}
+		}
+		events, err := f.DB.Read().EventsAfter(f.Context(), c.TenantID, 0, 100)
+		f.NoError(err)
+		var changes []string
+		for _, e := range events {
+			if change := e.Change("certificates"); e.ActorType == doorward.System && change.From != "" {
+				changes = append(changes, change.From+" → "+change.To)
+			}
+		}
+		aPrint, bPrint := strings.TrimSpace(fingerprint(a)), strings.TrimSpace(fingerprint(b))
+		if got, want := fmt.Sprint(changes), fmt.Sprint([]string{aPrint + " → " + bPrint, bPrint + " → " + aPrint + " " + bPrint}); got != want {
+			t.Errorf("the trail has %s, want %s", got, want)
+		}
+	})
+}
+
+// TestAllTakenAway: if the provider has only certificates left that were taken away by hand, nobody is signed in: neither
+// by them, nor by those that the provider has withdrawn.
+func TestAllTakenAway(t *testing.T) {
+	apptest.OnSQLite(t, func(f *apptest.Fixture) {
+		_, owner := f.Tenant()
+		far := f.DB.Now().Add(1000 * time.Hour)
+		a, b := apptest.SAMLCertificate(far), apptest.SAMLCertificate(far)
+		server := f.MetadataServer(apptest.SAMLMetadata(entity, a, b))
+		c := activeSAML(f, owner, server.Address())
+		keep := []string{strings.TrimSpace(fingerprint(a))}
+		_, _, err := f.Node(0).Connections.Edit(f.Context(), owner.Caller, c.ID, connection.Change{Draft: connection.Draft{Certificates: &keep}})
+		f.NoError(err)
+		server.Say(http.StatusOK, apptest.SAMLMetadata(entity, b))
+		_, err = f.Node(0).Connections.Refresh(f.Context(), owner.Caller, c.ID)
+		f.NoError(err)
+		if got := signers(f, 1, c.ID); got != "" {
+			t.Errorf("people are signed in by %s", got)
+		}
+		page, err := f.Node(0).Connections.Attempts(f.Context(), owner.Caller, c.ID, doorward.Window{Limit: 1})
+		f.NoError(err)
+		if got := page.Items[0]; got.Check != "certificate" || got.Outcome != doorward.AttemptRefused {
+			t.Errorf("the protocol has %+v", got)
+		}
+	})
+}
+
+// TestRaceReadMetadataAgain: however many responses are signed by no known certificate, on whatever nodes, metadata are
+// read once a minute, and all who have waited judge by what was read.
+func TestRaceReadMetadataAgain(t *testing.T) {
+	apptest.OnEachClock(t, apptest.NoLimits, apptest.NewMovedClock, func(f *apptest.Fixture, clock *apptest.MovedClock) {
+		_, owner := f.Tenant()
+		far := f.DB.Now().Add(1000 * time.Hour)
+		a, b := apptest.SAMLCertificate(far), apptest.SAMLCertificate(far)
+		server := f.MetadataServer(apptest.SAMLMetadata(entity, a))
+		c := activeSAML(f, owner, server.Address())
+		clock.Move(2 * time.Minute)
+		server.Say(http.StatusOK, apptest.SAMLMetadata(entity, b))
+		ask := func(callers int) {
+			before := server.Reads()
+			var waiting sync.WaitGroup
+			for i := range callers {
+				waiting.Go(func() {
+					changed, err := f.Node(i%2).Connections.ReadMetadataAgain(f.Context(), c.ID, false)
+					if err != nil || !changed {
+						t.Errorf("caller %d: changed %t, %v", i, changed, err)
+					}
+					if got := signers(f, i%2, c.ID); got != fingerprint(b) {
+						t.Errorf("caller %d judges by %s", i, got)
+					}
+				})
+			}
+			waiting.Wait()
+			if n := server.Reads() - before; n > 1 {
+				t.Errorf("%d callers had it read %d times", callers, n)
+			}
+		}
+		ask(16)
+		ask(4) // within the minute
+		if n := server.Reads(); n != 3 { // when it was made, at the test, and now
+			t.Errorf("it was read %d times", n)
+		}
+		clock.Move(2 * time.Minute)
+		server.Say(http.StatusServiceUnavailable, "")
+		changed, err := f.Node(0).Connections.ReadMetadataAgain(f.Context(), c.ID, false)
+		if changed || err != nil || signers(f, 0, c.ID) != fingerprint(b) {
+			t.Errorf("a provider out of reach: changed %t, %v", changed, err)
+		}
+		f.NoError(apptest.ErrorOf(f.Node(0).Connections.ReadMetadataAgain(f.Context(), "con_none", false)))
+	})
+}

@@ -47,6 +47,7 @@ func setupSamples() []uitest.Sample {
 		{Name: "setupprotocol", View: sampledSetupProtocol()},
 		{Name: "setupprotocol-none", View: noSetupProtocol()},
 	}
+	all = append(all, samlSetupSamples()...)
 	for _, p := range doorward.Products {
 		all = append(all, uitest.Sample{Name: "setupprovider-" + string(p), View: sampledProvider(p, doorward.ConnectionDraft)})
 	}

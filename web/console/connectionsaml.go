@@ -48,10 +48,10 @@ func (p provider) NeedsSigning() bool {
 // ReadsAgain reports whether the metadata that are in force can be read again, since they have an address.
 func (p provider) ReadsAgain() bool { return p.InForce.MetadataURL != "" }
 
-// samlDifferences are Differences of a connection of SAML.
+// samlDifferences are Differences of a connection of SAML: those alone that the switch changes, since addresses are long.
 func samlDifferences(p provider) []difference {
 	a, b := p.InForce, p.Pending
-	return []difference{
+	all := []difference{
 		{Label: "saml.provider", InForce: a.Issuer, Pending: b.Issuer},
 		{Label: "field.metadataUrl", InForce: a.MetadataURL, Pending: b.MetadataURL, Blank: "saml.inMetadata"},
 		{Label: "saml.ssoUrl", InForce: p.Provider.SSOURL, Pending: p.PendingProvider.SSOURL},
@@ -59,6 +59,7 @@ func samlDifferences(p provider) []difference {
 		{Label: "field.subjectFrom", InForce: a.SubjectFrom, Pending: b.SubjectFrom, Blank: "saml.nameid"},
 		{Label: "saml.emailFrom", InForce: a.EmailFrom, Pending: b.EmailFrom},
 	}
+	return slices.DeleteFunc(all, func(d difference) bool { return !d.Differs() })
 }
 
 // shortPrints are the beginnings of the fingerprints of the provider's certificates.

@@ -22,6 +22,9 @@ func samlSamples() []uitest.Sample {
 	body, _ = wrong.Body.(connectionPage)
 	body.SAML.Metadata = "<EntityDescriptor>\n</EntityDescriptor>"
 	wrong.Body = body
+	unsigned := sampledSAML(doorward.Keycloak, doorward.ConnectionDraft)
+	unsigned.Provider = sampledMetadata(1200)
+	unsigned.InForce.Issuer, unsigned.InForce.MetadataURL = unsigned.Provider.EntityID, "https://keycloak.example/realms/acme/protocol/saml/descriptor"
 	active, ended := sampledSAML(doorward.Okta, doorward.ConnectionActive), sampledSAML(doorward.Google, doorward.ConnectionActive)
 	ended.InForce.MetadataURL, ended.InForce.RemovedCertificates, ended.Pending = "", []string{"ab"}, nil
 	ended.Provider.Certificates = ended.Provider.Certificates[:1]
@@ -39,6 +42,7 @@ func samlSamples() []uitest.Sample {
 	return []uitest.Sample{
 		{Name: "saml", View: sampledSAMLPage(active, "setup"), Frame: owner},
 		{Name: "saml-draft", View: draft(doorward.Entra), Frame: owner},
+		{Name: "saml-unsigned", View: sampledSAMLPage(unsigned, "setup"), Frame: owner},
 		{Name: "saml-onelogin", View: draft(doorward.OneLogin), Frame: owner},
 		{Name: "saml-entities", View: entities, Frame: refusedWith(map[string]string{"entityId": "Choose your provider."})},
 		{Name: "saml-refused", View: wrong, Frame: refusedWith(map[string]string{"metadata": "These are no metadata of a SAML 2.0 identity provider."})},
@@ -79,7 +83,7 @@ func sampledSAML(p doorward.Product, status doorward.ConnectionStatus) provider 
 	one.InForce = doorward.ConnectionParameters{Issuer: one.Provider.EntityID, MetadataURL: "https://acme.okta.com/app/exk1fxpq9bTVQnJbE5d7/sso/saml/metadata", EmailFrom: "email", TestedAt: &used}
 	waiting := one.InForce
 	waiting.SubjectFrom, waiting.MetadataURL, waiting.TestedAt = "id", "", nil
-	one.LastSignInAt, one.Pending, one.GroupsFrom = &used, &waiting, "groups"
+	one.LastSignInAt, one.Pending, one.GroupsFrom, one.SignRequests = &used, &waiting, "groups", true
 	return one
 }
 

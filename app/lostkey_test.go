@@ -216,6 +216,38 @@ func TestLostSecrets(t *testing.T) {
 	})
 }
 
+// TestLostSAMLKeys: keys of a connection by SAML are replaced, the same on all nodes, and OWNERs are told that the provider
+// has to learn them.
+func TestLostSAMLKeys(t *testing.T) {
+	apptest.OnEach(t, func(f *apptest.Fixture) {
+		acme, owner := f.Tenant()
+		f.UseMasterKey()
+		text := apptest.SAMLMetadata("https://idp.example", apptest.SAMLCertificate(f.DB.Now().Add(time.Hour)))
+		con, err := f.Node(0).Connections.Create(f.Context(), owner.Caller, connection.Draft{
+			Type: "saml", Name: new("SAML"), Metadata: &text, SignRequests: new(true), Encrypt: new(true),
+		})
+		f.NoError(err)
+		before, _, err := f.Node(1).Connections.ReadySAML(f.Context(), con.ID, false)
+		f.NoError(err)
+		next, lost := replaceKey(f)
+		if n := len(lost.Tables["connection_saml_keys"]); n != 2 {
+			t.Errorf("%d keys are lost, want 2: %v", n, lost)
+		}
+		f.PutMasterKey(next)
+		want := "masterKey=" + next.ID().String() + " connectionLost=" + con.ID + " operatorReason=disk died systemUser=root@db1"
+		if got := recorded(f, acme.ID, doorward.MasterKeyReplace, acme.ID); got != want {
+			t.Errorf("the trail says of the tenant %q, want %q", got, want)
+		}
+		after, _, err := f.Node(0).Connections.ReadySAML(f.Context(), con.ID, false)
+		f.NoError(err)
+		same, _, err := f.Node(1).Connections.ReadySAML(f.Context(), con.ID, false)
+		f.NoError(err)
+		if after.Sign.ID == before.Sign.ID || after.Decrypt.ID == before.Decrypt.ID || after.Sign.ID != same.Sign.ID || after.Decrypt.ID != same.Decrypt.ID {
+			t.Errorf("the keys are %v %v, on the other node %v %v, before %v %v", after.Sign, after.Decrypt, same.Sign, same.Decrypt, before.Sign, before.Decrypt)
+		}
+	})
+}
+
 // TestKeyIsNotLost: a key that is in the file isn't replaced, and what was done isn't done again.
 func TestKeyIsNotLost(t *testing.T) {
 	apptest.OnEach(t, func(f *apptest.Fixture) {

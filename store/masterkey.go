@@ -178,11 +178,13 @@ func (r Reader) SealedWithOtherKeys(ctx context.Context, header []byte, last Sea
 }
 
 const (
-	sqlTenantOfSecret = `SELECT c.tenant_id FROM connection_secrets x JOIN connections c ON c.id = x.connection_id WHERE x.id = $1`
-	sqlLostHooks      = `SELECT id FROM webhooks
+	sqlTenantOfSAMLKey = `SELECT c.tenant_id FROM connection_saml_keys x JOIN connections c ON c.id = x.connection_id WHERE x.id = $1`
+	sqlTenantOfSecret  = `SELECT c.tenant_id FROM connection_secrets x JOIN connections c ON c.id = x.connection_id WHERE x.id = $1`
+	sqlLostHooks       = `SELECT id FROM webhooks
 WHERE tenant_id = $1 AND (substr(secret_sealed, 1, 9) <> $2 OR substr(private_sealed, 1, 9) <> $2) ORDER BY id`
-	sqlLostConnections = `SELECT id FROM connections c WHERE tenant_id = $1 AND EXISTS (SELECT 1 FROM connection_secrets x
-WHERE x.connection_id = c.id AND length(x.secret_sealed) > 0 AND substr(x.secret_sealed, 1, 9) <> $2) ORDER BY id`
+	sqlLostConnections = `SELECT id FROM connections c WHERE tenant_id = $1 AND (EXISTS (SELECT 1 FROM connection_secrets x
+WHERE x.connection_id = c.id AND length(x.secret_sealed) > 0 AND substr(x.secret_sealed, 1, 9) <> $2)
+OR EXISTS (SELECT 1 FROM connection_saml_keys k WHERE k.connection_id = c.id AND substr(k.private_sealed, 1, 9) <> $2)) ORDER BY id`
 )
 
 // SecretTenant returns the tenant of the connection that a client secret belongs to, or ErrNone.
@@ -190,7 +192,12 @@ func (r Reader) SecretTenant(ctx context.Context, secretID string) (string, erro
 	return one(ctx, r, textField, sqlTenantOfSecret, secretID)
 }
 
-// LostSecrets returns the ids of the tenant's webhooks and connections that have a secret, or a webhook its key, whose header
+// SAMLKeyTenant returns the tenant of the connection of type saml that a key belongs to, or ErrNone.
+func (r Reader) SAMLKeyTenant(ctx context.Context, keyID string) (string, error) {
+	return one(ctx, r, textField, sqlTenantOfSAMLKey, keyID)
+}
+
+// LostSecrets returns the ids of the tenant's webhooks and connections that have a secret, or a key that somebody else has to learn, whose header
 // (see SealedWithOtherKeys) differs from header.
 func (r Reader) LostSecrets(ctx context.Context, tenantID string, header []byte) (webhooks, connections []string, err error) {
 	if webhooks, err = list(ctx, r, textField, sqlLostHooks, tenantID, header); err != nil {

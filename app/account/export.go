@@ -392,7 +392,7 @@ func addPending(ctx context.Context, read store.Reader, h *Held, now time.Time) 
 		return err
 	}
 	for _, i := range identities {
-		h.Identities = append(h.Identities, HeldIdentity{i.ID, i.TenantID, i.ConnectionID, i.Issuer, i.Subject, i.CreatedAt, i.LastUsedAt})
+		h.Identities = append(h.Identities, HeldIdentity{i.ID, i.TenantID, i.ConnectionID, doorward.ProviderOf(i.Issuer), i.Subject, i.CreatedAt, i.LastUsedAt})
 	}
 	challenges, err := read.ChallengesOf(ctx, h.Account.ID, now)
 	if err != nil {

@@ -251,6 +251,8 @@ func tenantOf(ctx context.Context, tx *access.Tx, table, id string) (string, err
 		return hook.TenantID, err
 	case "connection_secrets":
 		return tx.SecretTenant(ctx, id)
+	case "connection_saml_keys": // another one is made, which the provider has to learn
+		return tx.SAMLKeyTenant(ctx, id)
 	}
 	return "", nil
 }

@@ -181,7 +181,7 @@ func TestRaceReadMetadataAgain(t *testing.T) {
 			}
 		}
 		ask(16)
-		ask(4) // within the minute
+		ask(4)                           // within the minute
 		if n := server.Reads(); n != 3 { // when it was made, at the test, and now
 			t.Errorf("it was read %d times", n)
 		}

@@ -5,6 +5,7 @@ import (
 	"cmp"
 	"context"
 	"encoding/json"
+	"errors"
 	"io"
 	"time"
 
@@ -137,7 +138,11 @@ func (d *document) write(id string, now time.Time) {
 	items(d, "connections", func(add func(any) error) error {
 		all, err := d.read.ConnectionsOf(d.ctx, id)
 		for _, c := range all {
-			err = cmp.Or(err, add(connectionOf(c)))
+			kept, fault := d.read.KeptDiscovery(d.ctx, c.ID, false)
+			if errors.Is(fault, store.ErrNone) { // deleted since
+				continue
+			}
+			err = cmp.Or(err, fault, add(connectionOf(c, kept.Text)))
 		}
 		return err
 	})
@@ -370,6 +375,13 @@ type exportedConnection struct {
 	ClientID            string            `json:"clientId"`
 	ClientAuth          string            `json:"clientAuth"`
 	EmailFrom           string            `json:"emailFrom"`
+	EntityID            string            `json:"entityId,omitempty"`
+	MetadataURL         string            `json:"metadataUrl,omitempty"`
+	Metadata            json.RawMessage   `json:"metadata,omitempty"`
+	RemovedCertificates []string          `json:"removedCertificates,omitempty"`
+	SubjectFrom         string            `json:"subjectFrom,omitempty"`
+	SignRequests        bool              `json:"signRequests,omitempty"`
+	Encrypt             bool              `json:"encrypt,omitempty"`
 	JIT                 string            `json:"jit"`
 	JITRole             string            `json:"jitRole"`
 	Mappings            []exportedMapping `json:"mappings"`
@@ -385,11 +397,16 @@ type exportedMapping struct {
 	Role  string `json:"role"`
 }
 
-func connectionOf(c doorward.Connection) exportedConnection {
+// connectionOf returns a connection of whose provider the text is kept.
+func connectionOf(c doorward.Connection, kept string) exportedConnection {
 	e := exportedConnection{
 		ID: c.ID, Type: string(c.Type), Name: c.Name, Product: string(c.Product), Status: string(c.Status), CreatedAt: c.CreatedAt,
 		Issuer: c.InForce.Issuer, ClientID: c.InForce.ClientID, ClientAuth: string(c.InForce.ClientAuth), EmailFrom: c.InForce.EmailFrom,
 		JIT: string(c.JIT), JITRole: string(c.JITRole), Mappings: []exportedMapping{}, GroupsFrom: c.GroupsFrom, FactorACR: c.FactorACR, TrustProviderFactor: c.TrustFactor, Ends: string(c.Ends), EndsKeys: c.EndsKeys,
+	}
+	if c.Type == doorward.SAML {
+		e.Issuer, e.EntityID, e.MetadataURL, e.Metadata = "", c.InForce.Issuer, c.InForce.MetadataURL, json.RawMessage(kept)
+		e.RemovedCertificates, e.SubjectFrom, e.SignRequests, e.Encrypt = c.InForce.RemovedCertificates, c.InForce.SubjectFrom, c.SignRequests, c.Encrypt
 	}
 	for _, m := range c.Mappings {
 		e.Mappings = append(e.Mappings, exportedMapping{m.Group, string(m.Role)})

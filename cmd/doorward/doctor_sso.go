@@ -13,6 +13,7 @@ import (
 	"github.com/doorward/doorward"
 	"github.com/doorward/doorward/app/domain"
 	"github.com/doorward/doorward/app/provider"
+	"github.com/doorward/doorward/app/samlprovider"
 	"github.com/doorward/doorward/node"
 )
 
@@ -23,13 +24,13 @@ func ssoDoctorCommand() *cobra.Command {
 	s := withoutMigration()
 	cmd := &cobra.Command{
 		Use: "sso TENANT-ID", Short: "Check the sign-on of a tenant's own, and say how to fix what is wrong",
-		Long: `Sso asks each provider of the tenant for its document and its keys, and the name
-servers for the records of its domains, now and from this machine. It shows the state
-of connections, their tests, the ends of their client secrets, what the tenant
-demands, and who would still get in without a provider. Disabled connections are not
-asked. Give it --sso-allow and --dns-server as the servers have them, or it asks
-otherwise than they do. It changes nothing: what it finds is in no protocol, and no
-domain lapses by it. Exit code 0 means that nothing is wrong.`,
+		Long: `Sso asks each provider of the tenant for its document and its keys, or its metadata,
+and the name servers for the records of its domains, now and from this machine. It
+shows the state of connections, their tests, the ends of their client secrets and of
+certificates, what the tenant demands, and who would still get in without a provider.
+Disabled connections are not asked. Give it --sso-allow and --dns-server as the servers
+have them, or it asks otherwise than they do. It changes nothing: what it finds is in no
+protocol, and no domain lapses by it. Exit code 0 means that nothing is wrong.`,
 		Example: "  doorward doctor sso tnt_7vkq2m5x3yh4n6rj7wd2c5tpae", Args: oneArg("TENANT-ID"),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			cfg, err := s.read(cmd)
@@ -98,6 +99,10 @@ func findConnections(ctx context.Context, n *node.Node, tenantID string) (all []
 		if err != nil {
 			return nil, err
 		}
+		if c.Type == doorward.SAML {
+			all = append(all, findMetadata(c, examined, n.App.Now())...)
+			continue
+		}
 		all = append(all, findProvider(examined)...)
 		all = append(all, findClient(c, secrets[c.ID], n.App.Now()))
 	}
@@ -106,8 +111,16 @@ func findConnections(ctx context.Context, n *node.Node, tenantID string) (all []
 
 func describeConnection(c doorward.Connection) finding {
 	text := fmt.Sprintf("%s %s: %s", c.ID, c.Name, c.Status)
-	if c.InForce.Issuer == "" {
+	switch {
+	case c.Type == doorward.SCIMDirectory:
+		text += ", a directory alone"
+	case c.InForce.Issuer == "" && c.Type == doorward.SAML:
+		text += ", without metadata yet"
+	case c.InForce.Issuer == "":
 		text += ", without an issuer yet"
+	}
+	if c.Type == doorward.SCIMDirectory {
+		return finding{check: "connection", fine: text}
 	}
 	if c.InForce.TestedAt == nil {
 		text += ", not tested"
@@ -117,7 +130,7 @@ func describeConnection(c doorward.Connection) finding {
 	if c.Pending != nil {
 		text += ", a change of it waits for a test and a switch"
 	}
-	if c.Status == doorward.ConnectionActive {
+	if c.Status == doorward.ConnectionActive && c.Type == doorward.OpenIDConnect {
 		text += ", a revocation by the provider ends " + describeEnds(c)
 	}
 	if c.LastSignInAt != nil {
@@ -150,6 +163,36 @@ func findProvider(e provider.Examined) []finding {
 		keys.remedy = "Nobody can sign in while the provider's keys can't be read. Ask who runs the provider."
 	}
 	return []finding{document, keys}
+}
+
+// findMetadata names the certificates of a provider of SAML and their ends. That the last one has ended, or soon does, is a
+// finding, although it is still taken: the provider is likely to sign with another one then.
+func findMetadata(c doorward.Connection, e provider.Examined, now time.Time) []finding {
+	read := finding{check: "  metadata", fine: "as they have to be"}
+	if c.InForce.MetadataURL == "" {
+		read.fine = "given as a text: a new certificate has to be entered by hand"
+	}
+	if e.Metadata != nil {
+		read.wrong, read.remedy = describeFault(e.Metadata.Code, e.Metadata.Seen), e.Advice()
+		return []finding{read}
+	}
+	if e.Removed > 0 {
+		read.fine += fmt.Sprintf("; %d certificates were taken away by hand", e.Removed)
+	}
+	all := []finding{read}
+	last := samlprovider.Until(e.SAML)
+	for _, certificate := range e.SAML.Certificates {
+		f := finding{check: "  certificate", fine: fmt.Sprintf("%s, from %s until %s", certificate.Fingerprint, day(certificate.From), day(certificate.Until))}
+		if certificate.Until.Equal(last) && last.Sub(now) <= secretWarning {
+			f.wrong = f.fine
+			f.remedy = "An OWNER has the next certificate made at the provider, and changes the metadata of the connection if they have no address."
+		}
+		all = append(all, f)
+	}
+	if len(e.SAML.Certificates) == 0 {
+		all = append(all, finding{check: "  certificate", wrong: "none is left", remedy: "Nobody can sign in. An OWNER changes the metadata of the connection."})
+	}
+	return all
 }
 
 func describeFault(code, seen string) string {

@@ -32,8 +32,9 @@ can't be read any more. The command lists it first, and then forgets it:
   webhooks               are disabled until their managers, who get a mail, have rotated
                          the secret and given it, and the new public key, to the receiver
   connections            sign nobody in until their client secret is entered again; keys of
-                         Doorward's own are replaced. OWNERs get a mail that lists the
-                         webhooks and connections of their tenant
+                         Doorward's own are replaced, and a provider of SAML that uses
+                         them has to read our metadata again. OWNERs get a mail that lists
+                         the webhooks and connections of their tenant
   keys of assertions     are replaced
 
 It works with no server running, or beside running ones. Those that still have the lost key
@@ -104,6 +105,7 @@ var lostKinds = []struct{ table, name string }{
 	{"webhooks", "webhooks"},
 	{"connection_secrets", "client secrets of connections"},
 	{"connection_keys", "keys of connections"},
+	{"connection_saml_keys", "keys of connections by SAML"},
 	{"signing_keys", "keys of assertions"},
 }
 

@@ -72,6 +72,7 @@ func lostValues(f *fixture) {
 	equal(f, f.value(f.Read().SecretTenant(ctx, "ccs_1")), acme.ID)
 	_, err := f.Read().SecretTenant(ctx, "none")
 	equal(f, errors.Is(err, store.ErrNone), true)
+	equal(f, f.value(f.Read().SAMLKeyTenant(ctx, "fingerprint")), acme.ID)
 	webhooks, connections, err := f.Read().LostSecrets(ctx, acme.ID, []byte("new key 2"))
 	noError(f, err)
 	equal(f, [][]string{webhooks, connections}, [][]string{{own.ID}, {c.ID}})

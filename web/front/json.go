@@ -76,10 +76,10 @@ type Endpoint struct {
 	Out     reflect.Type // of the answer's body; nil: none
 	// OutMedia is the media type of an answer that is a text, in place of Out.
 	OutMedia string
-	Cookie  string       // how a success changes the session cookie, for the reference: Markdown from the = on, within a code span; may be empty
-	Return  bool         // whether a success may be 303, see Returns
-	CSV     bool         // the answer is also available as CSV
-	DryRun  bool         // a dry run is answered with 200 in place of Status, see Call.SetDryRun
+	Cookie   string // how a success changes the session cookie, for the reference: Markdown from the = on, within a code span; may be empty
+	Return   bool   // whether a success may be 303, see Returns
+	CSV      bool   // the answer is also available as CSV
+	DryRun   bool   // a dry run is answered with 200 in place of Status, see Call.SetDryRun
 	// Creates: it makes something and takes an Idempotency-Key, see Create.
 	Creates bool
 	// Foreign: another specification defines the form of its bodies. Every fault of the body

@@ -28,7 +28,7 @@ func signOnSamples() []uitest.Sample {
 	body.Connection = sampledProviders()[2]
 	untested.Body = body
 	list := connectionList{pageData: basePage, Tabs: sampledTabs("connections"), Idle: true}
-	for n, p := range sampledProviders() {
+	for n, p := range append(sampledProviders(), sampledSAML(doorward.Okta, doorward.ConnectionActive)) {
 		list.Items = append(list.Items, listedConnection{p, []string{"acme.example", "acme.test", "acme.org"}[:2-n%2]})
 	}
 	confirming := sampledSSOPolicy(true)
@@ -37,9 +37,9 @@ func signOnSamples() []uitest.Sample {
 	unproved.Fault = "The record was not found."
 	people := []connection.Person{{UserID: "usr_ann", Email: members[0].Email, Sessions: 2}, {UserID: "usr_ben", Email: members[1].Email}}
 	warned := overviewPage{pageData: basePage, Figures: sampledOverview().Figures, Days: 30, SignOn: []signOnWarning{
-		{"provisional", "", noon, ssoPolicyPath}, {"secret", "Acme Entra", noon, connectionPath}, {"missing", "acme.example", noon, domainsPath}, {Kind: "lapsed", Name: "acme.test", Path: domainsPath},
+		{"provisional", "", noon, ssoPolicyPath}, {"secret", "Acme Entra", noon, connectionPath}, {"certificate", "Acme SAML", noon, connectionPath}, {"missing", "acme.example", noon, domainsPath}, {Kind: "lapsed", Name: "acme.test", Path: domainsPath},
 	}}
-	return []uitest.Sample{
+	return append(samlSamples(), []uitest.Sample{
 		{Name: "overview-signon", View: wide("overview", warned), Frame: owner},
 		{Name: "connections", View: ui.View{Page: "connections", Title: "sso.title", Wide: true, Body: list}, Frame: owner},
 		{Name: "connections-none", View: ui.View{Page: "connections", Title: "sso.title", Wide: true, Body: connectionList{pageData: basePage, Tabs: sampledTabs("connections")}}, Frame: owner},
@@ -92,7 +92,7 @@ func signOnSamples() []uitest.Sample {
 		{Name: "ssopolicy-confirm", View: wide("ssopolicy", confirming), Frame: owner},
 		{Name: "ssopolicyact", View: ui.View{Page: "ssopolicyact", Title: "sso.ask.required", Body: sampledSSOPolicy(false)}, Frame: owner},
 		{Name: "ssopolicyact-off", View: ui.View{Page: "ssopolicyact", Title: "sso.ask.off", Body: ssoPolicyPage{pageData: basePage, Mode: "off", Guests: "allowed", Minutes: "30"}}, Frame: owner},
-	}
+	}...)
 }
 
 func sampledTabs(current string) ui.Tabs { return onTab(current, "connections", "domains", "policy") }
@@ -289,7 +289,7 @@ func sampledTestPage(n int, status doorward.TestStatus) ui.View {
 		test.Checks, test.BegunAt, test.EndedAt = checks, &begun, &begun
 		body.Claims = readable([]byte(`{"sub":"00u1b2c3d4","email":"ann@acme.example","groups":["it-admins"]}`))
 	}
-	shown := ui.NewTestResult(test, body.Connection.Connection, body.Guide.Callback, "")
+	shown := ui.NewTestResult(test, body.Connection.Connection, body.Guide, "")
 	if shown.Waits() {
 		shown.URL = body.Guide.Start + "?test=tst_1"
 	}

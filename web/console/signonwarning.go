@@ -16,7 +16,7 @@ type signOnWarning struct {
 	Path string    // of the page to do it on
 }
 
-// signOnWarnings returns what the overview warns of: client secrets and domains that end, and a demand that
+// signOnWarnings returns what the overview warns of: client secrets, certificates and domains that end, and a demand that
 // waits to be confirmed; nothing for those who don't manage sign-on.
 func (h *console) signOnWarnings(ctx context.Context, c *ui.Call) (all []signOnWarning, err error) {
 	if !c.Can(doorward.SSOManage) {
@@ -35,6 +35,9 @@ func (h *console) signOnWarnings(ctx context.Context, c *ui.Call) (all []signOnW
 	}
 	for _, one := range connections.Items {
 		p := provider{one, c.Now()}
+		if ends := p.CertificateEnds(); ends != nil && p.IsActive() {
+			all = append(all, signOnWarning{"certificate", p.Name, *ends, connectionPath + "/" + p.ID + tabQuery("certificates")})
+		}
 		if ends := p.SecretEnds(); ends != nil && p.IsActive() {
 			all = append(all, signOnWarning{"secret", p.Name, *ends, connectionPath + "/" + p.ID + tabQuery("secrets")})
 		}

@@ -8,6 +8,7 @@ import (
 	"slices"
 
 	"github.com/doorward/doorward"
+	"github.com/doorward/doorward/app/access"
 	"github.com/doorward/doorward/app/answer"
 	"github.com/doorward/doorward/app/samlprovider"
 	"github.com/doorward/doorward/internal/samlsp"
@@ -18,8 +19,8 @@ import (
 
 // accept judges the response, and keeps what it says for the browser. Errors: a *fault.Fault or *answer.Fault; those of
 // provider.Client.ReadySAML.
-func (r *Receiver) accept(ctx context.Context, conID string, response samlsp.Response, received *Received) error {
-	accepted, said, err := r.judge(ctx, conID, response)
+func (r *Receiver) accept(ctx context.Context, by doorward.Caller, conID string, response samlsp.Response, received *Received) error {
+	accepted, said, err := r.judge(ctx, by, conID, response)
 	if err != nil {
 		received.Said = few(answer.OfSAML(said))
 		return err
@@ -30,14 +31,21 @@ func (r *Receiver) accept(ctx context.Context, conID string, response samlsp.Res
 
 // judge judges the response by what the connection signs in by now; if it is signed by none of the certificates, once
 // more after the provider's metadata were read again. If those can't be read, that is no refusal.
-func (r *Receiver) judge(ctx context.Context, conID string, response samlsp.Response) (accepted Accepted, said samlsp.Asserted, err error) {
+func (r *Receiver) judge(ctx context.Context, caller doorward.Caller, conID string, response samlsp.Response) (accepted Accepted, said samlsp.Asserted, err error) {
 	for isAgain := false; ; isAgain = true {
 		config, by, err := r.providers.ReadySAML(ctx, conID, response.Trial)
 		if err != nil {
 			return accepted, said, changedIf(err)
 		}
 		accepted.By = by
-		said, err = samlsp.Finish(config, response, r.db.Now())
+		err = r.judging.do(ctx, func() error {
+			// Once more: those before it, from the same address, may have been refused while it waited.
+			if err := access.CheckCounters(ctx, r.db, counters(caller)); err != nil {
+				return err
+			}
+			said, err = samlsp.Finish(config, response, r.db.Now())
+			return err
+		})
 		f, isFault := errors.AsType[*fault.Fault](err)
 		if isAgain || !isFault || !f.ReadAgain {
 			return accepted, said, err

@@ -167,6 +167,20 @@ func keptSAML(ctx context.Context, read store.Reader, id string, isPending bool,
 	return samlprovider.Without(said, p.RemovedCertificates), err
 }
 
+// ReadAt returns when what is kept of the connection's provider was read, or given as a text; the zero Time: it never was.
+// Errors: not_found.
+func (c *Connections) ReadAt(ctx context.Context, by doorward.Caller, id string, isPending bool) (time.Time, error) {
+	read := c.db.Read()
+	if _, err := find(ctx, read, by, id); err != nil {
+		return time.Time{}, err
+	}
+	kept, err := read.KeptDiscovery(ctx, id, isPending)
+	if errors.Is(err, store.ErrNone) {
+		return time.Time{}, nil
+	}
+	return kept.At, err
+}
+
 // samlFields are parameterFields of a connection of type saml.
 func samlFields(p doorward.ConnectionParameters, said metadata.Provider) []field {
 	return []field{

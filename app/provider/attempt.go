@@ -47,14 +47,14 @@ func (c *Client) Attempts(ctx context.Context, by doorward.Caller, id string, w 
 	return page, err
 }
 
-// LastOfDirectory returns the newest entry of its directory's requests in the protocol of a connection; one with a Count
-// of 0 if there is none. Errors: not_found. A set-up link sees no addresses.
-func (c *Client) LastOfDirectory(ctx context.Context, by doorward.Caller, id string) (doorward.Attempt, error) {
+// LastAttempt returns the newest entry of the kind in the protocol of a connection; one with a Count of 0 if there is none.
+// Errors: not_found. A set-up link sees no addresses.
+func (c *Client) LastAttempt(ctx context.Context, by doorward.Caller, id string, kind doorward.AttemptKind) (doorward.Attempt, error) {
 	read := c.db.Read()
 	if _, err := Find(ctx, read, by, id); err != nil {
 		return doorward.Attempt{}, err
 	}
-	last, err := read.LastAttempt(ctx, id, doorward.AttemptSCIM)
+	last, err := read.LastAttempt(ctx, id, kind)
 	if errors.Is(err, store.ErrNone) {
 		return doorward.Attempt{}, nil
 	}

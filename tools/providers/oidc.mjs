@@ -6,9 +6,8 @@ import { generateKeyPairSync } from "node:crypto";
 import { once } from "node:events";
 import { readFileSync } from "node:fs";
 import { createServer } from "node:https";
-import { Browser } from "./setup.mjs";
+import { Browser, until } from "./setup.mjs";
 
-const patience = 150_000; // ms: what may take a minute, on a busy machine
 const people = {
 	1: { email: "new@acme.example", name: "Nia New" },
 	2: { email: "admin@acme.example", name: "Ada Admin" },
@@ -79,18 +78,6 @@ class Lab {
 		this.asked = [];
 		const result = await fn();
 		return { result, reasons: this.asked.map((prompt) => prompt.reasons.join()) };
-	}
-}
-
-/** until repeats what may be refused for a minute, while one side keeps the other's earlier keys. */
-async function until(what, fn) {
-	for (const end = Date.now() + patience; ;) {
-		try {
-			return await fn();
-		} catch (failure) {
-			if (Date.now() > end) throw new Error(`${what}: not within ${patience / 1000} s`, { cause: failure });
-		}
-		await new Promise((done) => setTimeout(done, 3000));
 	}
 }
 

@@ -16,6 +16,7 @@ import { createInterface } from "node:readline";
 
 export const password = "open sesame 9042"; // of the four people of dev
 const redirectsMax = 10;
+const patience = 150_000; // ms: what may take a minute, on a busy machine
 
 /** certificate makes a certificate of loopback in the folder (openssl), and returns the paths of both files. */
 export function certificate(folder) {
@@ -25,7 +26,7 @@ export function certificate(folder) {
 }
 
 /** freePort returns a port of loopback that nothing listens on. */
-async function freePort() {
+export async function freePort() {
 	const server = createServer().listen(0, "127.0.0.1");
 	await once(server, "listening");
 	const { port } = server.address();
@@ -101,6 +102,26 @@ export class Doorward {
 	}
 }
 
+/** until repeats what may be refused for a minute, while one side keeps the other's earlier keys. */
+export async function until(what, fn) {
+	for (const end = Date.now() + patience; ;) {
+		try {
+			return await fn();
+		} catch (failure) {
+			if (Date.now() > end) throw new Error(`${what}: not within ${patience / 1000} s`, { cause: failure });
+		}
+		await new Promise((done) => setTimeout(done, 3000));
+	}
+}
+
+/** responseIn returns the form of a page with a response of SAML: where it goes, and its fields. */
+export function responseIn(page) {
+	const attribute = (tag, name) => tag.match(new RegExp(`\\b${name}="([^"]*)"`))?.[1].replaceAll("&quot;", '"').replace(/&#(x[0-9a-f]+|\d+);/gi, (_, code) => String.fromCodePoint(Number(code.replace(/^x/i, "0x")))).replaceAll("&amp;", "&");
+	const fields = (page.match(/<input\b[^>]*>/g) ?? []).map((tag) => [attribute(tag, "name"), attribute(tag, "value") ?? ""]).filter(([name]) => name);
+	if (!fields.some(([name]) => name === "SAMLResponse")) return undefined;
+	return { action: attribute(page.match(/<form\b[^>]*>/)[0], "action"), fields };
+}
+
 /** Browser keeps the cookies of each host, and follows redirects. */
 export class Browser {
 	cookies = new Map(); // by host, and there by name
@@ -142,19 +163,28 @@ export class Browser {
 		return { etag: answer.headers.etag, ...(answer.text.startsWith("{") && JSON.parse(answer.text)) };
 	}
 
-	/** open follows redirects to a page, or to the address that the function stops at, and returns the answer. */
+	/** open follows redirects to a page, or to the address that the function stops at, and returns the answer. A page
+	 * with the response of a provider of SAML sends it. */
 	async open(where, stops = () => false) {
 		for (let i = 0; i < redirectsMax; i++) {
-			const answer = await this.send("GET", where, undefined, { accept: "application/json" });
+			let answer = await this.send("GET", where, undefined, { accept: "application/json" });
+			const response = responseIn(answer.text);
+			if (response) answer = await this.post(response);
 			if (!answer.location || stops(answer.location)) return answer;
 			where = answer.location;
 		}
 		throw new Error(`redirects without end, at last to ${where}`);
 	}
 
+	/** post sends the form of another site, so without cookies: all of Doorward's are SameSite=Lax. */
+	async post({ action, fields }) {
+		this.posted = { action, fields };
+		return this.send("POST", action, new URLSearchParams(fields), { cookie: "", origin: "null", "sec-fetch-site": "cross-site" });
+	}
+
 	/** signIn signs in by the connection, and returns the session. */
 	async signIn(connection, query = "") {
-		const end = await this.open(connection.startUrl + query, (to) => to.startsWith(this.doorward.base) && !to.includes("/callback?"));
+		const end = await this.open(connection.startUrl + query, (to) => to.startsWith(this.doorward.base) && !to.includes("/callback"));
 		assert.equal(end.status, 303, `the sign-in ends with ${end.status} ${end.text}`);
 		return this.call("GET", "/api/v2/auth/session");
 	}

@@ -201,11 +201,14 @@ func (h *console) watchKeys(ctx context.Context, c *ui.Call, _ *watch) (all []at
 	return all, err
 }
 
-// watchSecrets tells of secrets of active connections and of directories that end, or have ended.
+// watchSecrets tells of secrets and certificates of active connections and of directories that end, or have ended.
 func (h *console) watchSecrets(_ context.Context, c *ui.Call, seen *watch) (all []attention, err error) {
 	for _, p := range seen.connections {
 		if ends := p.SecretEnds(); ends != nil && p.IsActive() {
 			all = append(all, attention{Kind: "secret", IsGrave: p.HasEnded(*ends), Name: p.Name, At: *ends, Path: connectionPath + "/" + p.ID + tabQuery("secrets"), List: ssoPath})
+		}
+		if ends := p.CertificateEnds(); ends != nil && p.IsActive() {
+			all = append(all, attention{Kind: "certificate", IsGrave: p.HasEnded(*ends), Name: p.Name, At: *ends, Path: connectionPath + "/" + p.ID + tabQuery("certificates"), List: ssoPath})
 		}
 		if ends := p.DirectoryEnds(); ends != nil && p.IsActive() {
 			all = append(all, attention{Kind: "scim", IsGrave: p.HasEnded(*ends), Name: p.Name, At: *ends, Path: connectionPath + "/" + p.ID + tabQuery("directory"), List: ssoPath})

@@ -5,6 +5,7 @@ import (
 	"net/url"
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/doorward/doorward"
 	"github.com/doorward/doorward/app/connection"
@@ -26,11 +27,14 @@ type connectionPage struct {
 	Tabs       ui.Tabs
 	Connection provider
 	Form       ui.ParameterForm
+	SAML       ui.SAMLForm
 	Guide      ui.Guide
 	SetupLink  *doorward.SetupLink // nil: none
 	Test       *ui.TestResult      // nil: none
 	Claims     string              // of the test, on several lines; empty for none
 	Keys       []ui.PublishedKey
+	ReadAt     *time.Time  // when the metadata in force were read or given; nil: never
+	Reading    *ui.Attempt // the last reading of metadata, if it has failed; nil otherwise
 	Roles      []doorward.Role // that a connection may give, the highest first
 	Mappings   []doorward.GroupMapping
 	Identities []linked
@@ -61,17 +65,21 @@ func (connectionPage) MaxSecrets() int { return doorward.ConnectionSecretsMax }
 
 // Differences are the parameters in force beside those that wait for a switch.
 func (p connectionPage) Differences() []difference {
+	if p.Connection.IsSAML() {
+		return samlDifferences(p.Connection)
+	}
 	a, b := p.Connection.InForce, p.Connection.Pending
 	return []difference{
-		{"field.issuer", a.Issuer, b.Issuer, ""},
-		{"field.clientId", a.ClientID, b.ClientID, ""},
-		{"field.clientAuth", string(a.ClientAuth), string(b.ClientAuth), "sso.auth."},
-		{"field.emailFrom", a.EmailFrom, b.EmailFrom, ""},
+		{Label: "field.issuer", InForce: a.Issuer, Pending: b.Issuer},
+		{Label: "field.clientId", InForce: a.ClientID, Pending: b.ClientID},
+		{Label: "field.clientAuth", InForce: string(a.ClientAuth), Pending: string(b.ClientAuth), Words: "sso.auth."},
+		{Label: "field.emailFrom", InForce: a.EmailFrom, Pending: b.EmailFrom},
 	}
 }
 
-// difference is a parameter in force and as it waits for a switch.
-type difference struct{ Label, InForce, Pending, Words string }
+// difference is a parameter in force and as it waits for a switch. Words begins the keys of the messages about its values;
+// Blank is the key of the message about an empty one.
+type difference struct{ Label, InForce, Pending, Words, Blank string }
 
 // Differs reports whether the switch changes it.
 func (d difference) Differs() bool { return d.InForce != d.Pending }
@@ -95,7 +103,7 @@ func (h *console) connectionPage(ctx context.Context, c *ui.Call) (ui.View, erro
 	body := connectionPage{pageData: s, Connection: p, Tabs: connectionTabs(c, p)}
 	var note string
 	body.edited, note = keepTyped(c, p.Version(), "notice.connection.precondition_failed", connectionFields(c, p, body.Tabs.Current))
-	body.Guide = h.guideOf(p)
+	body.Guide = ui.GuideOf(h.app.Connections, p.Connection)
 	if p.IsActive() && !p.IsDirectory() {
 		policy, err := h.app.Demands.Get(ctx, c.Caller)
 		if err != nil {
@@ -105,7 +113,7 @@ func (h *console) connectionPage(ctx context.Context, c *ui.Call) (ui.View, erro
 	}
 	err = h.fillTab(ctx, c, &body)
 	v := ui.View{Page: "connection", Title: "sso.title", Note: note, Body: body, Wide: true}
-	if slices.Contains([]string{"setup", "keys", "test", "directory"}, body.Tabs.Current) {
+	if slices.Contains([]string{"setup", "keys", "certificates", "test", "directory"}, body.Tabs.Current) {
 		v.Scripts = []string{"secret.js"}
 	}
 	return v, err
@@ -116,6 +124,7 @@ func (h *console) fillTab(ctx context.Context, c *ui.Call, body *connectionPage)
 	switch body.Tabs.Current {
 	case "setup":
 		body.Form = ui.ParameterFormOf(c, body.Connection.Edited())
+		body.SAML = ui.SAMLFormOf(c, body.Connection.Connection)
 		var err error
 		body.SetupLink, err = h.setupLinkOf(ctx, c, body.Connection.ID)
 		return err
@@ -123,6 +132,8 @@ func (h *console) fillTab(ctx context.Context, c *ui.Call, body *connectionPage)
 		return h.fillTest(ctx, c, body)
 	case "keys":
 		return h.fillKeys(ctx, body)
+	case "certificates":
+		return h.fillCertificates(ctx, c, body)
 	case "access":
 		return h.fillAccess(ctx, c, body)
 	case "identities":
@@ -139,13 +150,16 @@ func (h *console) fillTab(ctx context.Context, c *ui.Call, body *connectionPage)
 	return nil
 }
 
-// connectionTabs are the tabs of the page of a connection: of its keys, or of its client secrets. By a directory alone
+// connectionTabs are the tabs of the page of a connection: of its keys, of its client secrets, or of its provider's
+// certificates. By a directory alone
 // nobody signs in.
 func connectionTabs(c *ui.Call, p provider) ui.Tabs {
 	names := []string{"setup", "secrets", "test", "access", "identities", "directory", "protocol"}
 	switch {
 	case p.IsDirectory():
 		names = []string{"directory", "access", "protocol"}
+	case p.IsSAML():
+		names[1] = "certificates"
 	case p.UsesKeys():
 		names[1] = "keys"
 	}
@@ -162,19 +176,13 @@ func (h *console) connectionAt(ctx context.Context, c *ui.Call) (provider, error
 	return provider{found, c.Now()}, err
 }
 
-// guideOf returns what to do in the console of the connection's provider.
-func (h *console) guideOf(p provider) ui.Guide {
-	guide := ui.Guide{Product: p.Product, Callback: h.app.Connections.CallbackURL(p.ID), Start: h.app.Connections.StartURL(p.ID), Revoke: h.app.Connections.RevokeURL(p.ID), Logout: h.app.Connections.LogoutURL(p.ID)}
-	if p.UsesKeys() || p.Product.OffersKeys() {
-		guide.KeysURL = h.app.Connections.KeysURL(p.ID)
-	}
-	return guide
-}
-
 // connectionFields are the fields of the form on the tab. The first one is always sent.
 func connectionFields(c *ui.Call, p provider, tab string) []editedField {
 	switch tab {
 	case "setup":
+		if p.IsSAML() {
+			return samlConnectionFields(c, p)
+		}
 		e := p.Edited()
 		return []editedField{
 			textField(c, "name", "field.name", p.Name), textField(c, "issuer", "field.issuer", e.Issuer), textField(c, "clientId", "field.clientId", e.ClientID),
@@ -198,11 +206,7 @@ func (h *console) editConnection(ctx context.Context, c *ui.Call) (ui.View, erro
 	change.Name = &name
 	change.Issuer, change.ClientID, change.ClientAuth, change.EmailFrom = ui.TypedParameters(c)
 	after, _, err := h.app.Connections.Edit(ctx, c.Caller, p.ID, change)
-	done := "connection"
-	if after.Pending != nil {
-		done = "connection-pending"
-	}
-	return redirectDone(c, connectionPath+"/"+p.ID, done, nil), faultsToFormFields(err)
+	return redirectDone(c, connectionPath+"/"+p.ID, savedConnection(after), nil), faultsToFormFields(err)
 }
 
 // addConnectionSecret adds a client secret.
@@ -266,7 +270,7 @@ func (h *console) fillProtocol(ctx context.Context, c *ui.Call, body *connection
 		return err
 	}
 	for _, a := range found.Items {
-		one := tried{Attempt: ui.Attempt{Attempt: a, Product: body.Connection.Product}}
+		one := tried{Attempt: ui.Attempt{Attempt: a, Type: body.Connection.Type, Product: body.Connection.Product}}
 		if a.UserID != "" {
 			if one.Person, err = h.memberName(ctx, c, a.UserID); doorward.HasCode(err, doorward.CodeNotFound) {
 				one.Person, err = a.UserID, nil // removed since
@@ -321,7 +325,7 @@ func (h *console) fillTest(ctx context.Context, c *ui.Call, body *connectionPage
 	if err != nil {
 		return err
 	}
-	shown := ui.NewTestResult(found, body.Connection.Connection, body.Guide.Callback, "")
+	shown := ui.NewTestResult(found, body.Connection.Connection, body.Guide, "")
 	if h.app.SignOn.CanBegin(c.Caller, found) {
 		shown.URL = h.app.SignOn.TestURL(found)
 	}

@@ -38,11 +38,14 @@ func accessFields(c *ui.Call, p provider) []editedField {
 	if p.IsDirectory() {
 		return []editedField{role, mappings}
 	}
-	return []editedField{
+	all := []editedField{
 		wordField(c, "jit", "sso.jit", "jit", string(p.JIT), jits), role, textField(c, "groupsFrom", "field.groupsFrom", p.GroupsFrom), mappings,
 		choiceField(c, "trustFactor", "sso.trust", "check", checked(p.TrustFactor)), listField(c, "factorAcr", "field.factorAcr", p.FactorACR),
-		wordField(c, "ends", "sso.ends", "ends", string(p.Ends), allEnds), choiceField(c, "endsKeys", "sso.ends.keys", "check", checked(p.EndsKeys)),
 	}
+	if p.IsSAML() {
+		return all
+	}
+	return append(all, wordField(c, "ends", "sso.ends", "ends", string(p.Ends), allEnds), choiceField(c, "endsKeys", "sso.ends.keys", "check", checked(p.EndsKeys)))
 }
 
 // allEnds are the values of doorward.Ends, the default first.
@@ -144,16 +147,20 @@ func (h *console) editAccess(ctx context.Context, c *ui.Call) (ui.View, error) {
 	role, mappings := c.Value("jitRole"), append([]doorward.GroupMapping{}, typedMappings(c)...)
 	change := connection.Change{Versions: version(c), Draft: connection.Draft{JITRole: &role, Mappings: &mappings}}
 	if !p.IsDirectory() {
-		typeSignOn(c, &change)
+		typeSignOn(c, p, &change)
 	}
 	_, _, err = h.app.Connections.Edit(ctx, c.Caller, p.ID, change)
 	return redirectDone(c, connectionPath+"/"+p.ID, "connection", nil), faultsToFormFields(err)
 }
 
-// typeSignOn adds what the form has of connections by which people sign in.
-func typeSignOn(c *ui.Call, change *connection.Change) {
+// typeSignOn adds what the form has of connections by which people sign in. By SAML no provider ends sessions.
+func typeSignOn(c *ui.Call, p provider, change *connection.Change) {
 	jit, groups, trusts := c.Value("jit"), strings.TrimSpace(c.Value("groupsFrom")), c.Value("trustFactor") != ""
-	ends, endsKeys := c.Value("ends"), c.Value("endsKeys") != ""
 	acr := strings.Fields(c.Value("factorAcr"))
-	change.JIT, change.GroupsFrom, change.TrustFactor, change.FactorACR, change.Ends, change.EndsKeys = &jit, &groups, &trusts, &acr, &ends, &endsKeys
+	change.JIT, change.GroupsFrom, change.TrustFactor, change.FactorACR = &jit, &groups, &trusts, &acr
+	if p.IsSAML() {
+		return
+	}
+	ends, endsKeys := c.Value("ends"), c.Value("endsKeys") != ""
+	change.Ends, change.EndsKeys = &ends, &endsKeys
 }

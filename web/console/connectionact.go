@@ -66,6 +66,12 @@ var connectionActions = map[string]connectionAction{
 	"secret": {danger: true, of: doorward.PrefixClientSecret, tab: "secrets", do: func(ctx context.Context, h *console, c *ui.Call, id, of string) (connection.Ended, error) {
 		return connection.Ended{}, h.app.Connections.DeleteSecret(ctx, c.Caller, id, of)
 	}},
+	"certificate": {danger: true, of: ofCertificate, tab: "certificates", do: func(ctx context.Context, h *console, c *ui.Call, id, of string) (connection.Ended, error) {
+		return h.takeCertificate(ctx, c, id, of)
+	}},
+	"certificates-back": {tab: "certificates", do: func(ctx context.Context, h *console, c *ui.Call, id, _ string) (connection.Ended, error) {
+		return h.bringCertificatesBack(ctx, c, id)
+	}},
 	"scim-secret": {danger: true, of: doorward.PrefixSCIMSecret, tab: "directory", do: func(ctx context.Context, h *console, c *ui.Call, id, of string) (connection.Ended, error) {
 		revocation, err := h.app.Directories.DeleteSecret(ctx, c.Caller, id, of)
 		return connection.Ended{Revocation: revocation}, err
@@ -74,6 +80,9 @@ var connectionActions = map[string]connectionAction{
 		return h.app.Connections.Unlink(ctx, c.Caller, of)
 	}},
 }
+
+// ofCertificate is connectionAction.of for a certificate, which is known by its fingerprint.
+const ofCertificate = "certificate"
 
 // dryRun asks what an action would do.
 const dryRun = true
@@ -145,7 +154,12 @@ func connectionAct(c *ui.Call) (act connectionAction, of string, err error) {
 	if !isKnown || (act.of == "") != (c.R.PathValue("of") == "") {
 		return act, "", doorward.Fail(doorward.CodeNotFound, "")
 	}
-	if act.of != "" {
+	switch {
+	case act.of == ofCertificate:
+		if of = c.R.PathValue("of"); !fingerprint.MatchString(of) {
+			err = doorward.Fail(doorward.CodeNotFound, "")
+		}
+	case act.of != "":
 		of, err = c.ID("of", act.of)
 	}
 	return act, of, err
@@ -203,6 +217,15 @@ func (h *console) partOf(ctx context.Context, c *ui.Call, p provider, act, of st
 			return "", doorward.Fail(doorward.CodeNotFound, "")
 		}
 		return p.Secrets[i].Hint, nil
+	case "certificate":
+		if said := p.Trusted(); said != nil {
+			for _, one := range said.Certificates {
+				if one.Fingerprint == of {
+					return one.Short(), nil
+				}
+			}
+		}
+		return "", doorward.Fail(doorward.CodeNotFound, "")
 	case "scim-secret":
 		i := slices.IndexFunc(p.SCIM, func(s doorward.SCIMSecret) bool { return s.ID == of })
 		if i < 0 {

@@ -57,7 +57,7 @@ func directoryFields(c *ui.Call, p provider) []editedField {
 func (h *console) fillDirectory(ctx context.Context, c *ui.Call, body *connectionPage) error {
 	p := body.Connection
 	body.Directory = ui.DirectoryGuide{Product: p.Product, URL: h.app.Directories.URL()}
-	last, err := h.app.Connections.LastOfDirectory(ctx, c.Caller, p.ID)
+	last, err := h.app.Connections.LastAttempt(ctx, c.Caller, p.ID, doorward.AttemptSCIM)
 	if err == nil && p.IsDirectory() {
 		body.SetupLink, err = h.setupLinkOf(ctx, c, p.ID)
 	}

@@ -25,6 +25,9 @@ func (h *console) connectionRoutes() []front.Route {
 		post(ssoPath+"/new", ssoPath+"/new", manage, h.createConnection, h.newConnection),
 		get(at, manage, h.connectionPage, protocolFilters...),
 		post(at+"/edit", connectionPath, manage, h.editConnection, h.connectionPage).CallsOut(),
+		front.On("POST "+at+"/saml", manage,
+			set.TakeFileOrText(connectionPath, ui.MetadataFile, ui.MaxMetadata, ui.MaxMetadataFields, withTenantStyle(h.editSAML), withTenantStyle(h.connectionPage)), front.Doc{}).CallsOut(),
+		post(at+"/refresh", connectionPath, manage, h.refreshConnection, h.connectionPage).CallsOut(),
 		post(at+"/access", connectionPath, manage, h.editAccess, h.connectionPage),
 		post(at+"/test", connectionPath, manage, h.testConnection, h.connectionPage).CallsOut(),
 		post(at+"/secrets", connectionPath, manage, h.addConnectionSecret, h.connectionPage),
@@ -54,6 +57,9 @@ func (p provider) Tags() ui.Tags {
 	tags := ui.Tags{State: p.State(), Kinds: p.Warnings(), About: p.ProductName()}
 	if p.IsDirectory() {
 		tags.Kinds = append([]string{"scim.alone"}, tags.Kinds...)
+	}
+	if p.IsSAML() {
+		tags.Kinds = append([]string{"saml.protocol"}, tags.Kinds...)
 	}
 	return tags
 }
@@ -87,6 +93,9 @@ func (p provider) Warnings() (all []string) {
 	if p.SecretEnds() != nil || p.DirectoryEnds() != nil {
 		all = append(all, "sso.warn.secret")
 	}
+	if p.CertificateEnds() != nil {
+		all = append(all, "sso.warn.certificate")
+	}
 	if p.Pending != nil {
 		all = append(all, "sso.warn.pending")
 	} else if !p.CanBeEnabled() && p.Status != doorward.ConnectionActive {
@@ -118,7 +127,7 @@ func (p provider) UsesKeys() bool { return p.Edited().ClientAuth == doorward.Pri
 
 // SecretEnds is the end of the client secret that ends last, if that is soon or has passed; else nil.
 func (p provider) SecretEnds() *time.Time {
-	if p.UsesKeys() || len(p.Secrets) == 0 || slices.ContainsFunc(p.Secrets, func(s doorward.ConnectionSecret) bool { return s.ExpiresAt == nil }) {
+	if p.IsSAML() || p.UsesKeys() || len(p.Secrets) == 0 || slices.ContainsFunc(p.Secrets, func(s doorward.ConnectionSecret) bool { return s.ExpiresAt == nil }) {
 		return nil
 	}
 	last := slices.MaxFunc(p.Secrets, func(a, b doorward.ConnectionSecret) int { return a.ExpiresAt.Compare(*b.ExpiresAt) }).ExpiresAt
@@ -237,7 +246,7 @@ type newConnection struct {
 // Types are what a connection can be for, the usual one first.
 func (newConnection) Types() []string { return connectionTypes }
 
-var connectionTypes = []string{string(doorward.OpenIDConnect), string(doorward.SCIMDirectory)}
+var connectionTypes = []string{string(doorward.OpenIDConnect), string(doorward.SAML), string(doorward.SCIMDirectory)}
 
 // Products are those to choose from.
 func (newConnection) Products() []doorward.Product { return doorward.Products }

@@ -339,6 +339,7 @@ func sampledAttention() []attention {
 		{Kind: "key", Name: "nightly export of the warehouse", At: noon.AddDate(0, 0, 3), Path: "/console/keys/key_1"},
 		{Kind: "more", Count: 12, Path: "/console/keys"},
 		{Kind: "secret", Name: "Acme Entra", At: noon.AddDate(0, 0, 9), Path: connectionPath},
+		{Kind: "certificate", Name: "Acme SAML", At: noon.AddDate(0, 0, 20), Path: connectionPath},
 		{Kind: "scim", Name: "Acme Okta", At: noon.AddDate(0, 0, 9), Path: connectionPath},
 		{Kind: "missing", Name: "acme.example", At: noon.AddDate(0, 0, 2), Path: domainsPath},
 		{Kind: "run", Name: "Acme Okta", Count: 62, At: noon.Add(-time.Hour), Path: connectionPath},

@@ -28,7 +28,7 @@ func signOnSamples() []uitest.Sample {
 	body.Connection = sampledProviders()[2]
 	untested.Body = body
 	list := connectionList{pageData: basePage, Tabs: sampledTabs("connections"), Idle: true}
-	for n, p := range sampledProviders() {
+	for n, p := range append(sampledProviders(), sampledSAML(doorward.Okta, doorward.ConnectionActive)) {
 		list.Items = append(list.Items, listedConnection{p, []string{"acme.example", "acme.test", "acme.org"}[:2-n%2]})
 	}
 	confirming := sampledSSOPolicy(true)
@@ -36,7 +36,7 @@ func signOnSamples() []uitest.Sample {
 	unproved := refusedWith(nil)
 	unproved.Fault = "The record was not found."
 	people := []connection.Person{{UserID: "usr_ann", Email: members[0].Email, Sessions: 2}, {UserID: "usr_ben", Email: members[1].Email}}
-	return []uitest.Sample{
+	return append(samlSamples(), []uitest.Sample{
 		{Name: "connections", View: ui.View{Page: "connections", Title: "sso.title", Wide: true, Body: list}, Frame: owner},
 		{Name: "connections-none", View: ui.View{Page: "connections", Title: "sso.title", Wide: true, Body: connectionList{pageData: basePage, Tabs: sampledTabs("connections")}}, Frame: owner},
 		{Name: "connectionnew", View: ui.View{Page: "connectionnew", Title: "sso.new", Wide: true, Body: newConnection{basePage, "okta", "oidc"}}, Frame: owner},
@@ -88,7 +88,7 @@ func signOnSamples() []uitest.Sample {
 		{Name: "ssopolicy-confirm", View: wide("ssopolicy", confirming), Frame: owner},
 		{Name: "ssopolicyact", View: ui.View{Page: "ssopolicyact", Title: "sso.ask.required", Body: sampledSSOPolicy(false)}, Frame: owner},
 		{Name: "ssopolicyact-off", View: ui.View{Page: "ssopolicyact", Title: "sso.ask.off", Body: ssoPolicyPage{pageData: basePage, Mode: "off", Guests: "allowed", Minutes: "30"}}, Frame: owner},
-	}
+	}...)
 }
 
 func sampledTabs(current string) ui.Tabs { return onTab(current, "connections", "domains", "policy") }
@@ -286,7 +286,7 @@ func sampledTestPage(n int, status doorward.TestStatus) ui.View {
 		test.Checks, test.BegunAt, test.EndedAt = checks, &begun, &begun
 		body.Claims = readable([]byte(`{"sub":"00u1b2c3d4","email":"ann@acme.example","groups":["it-admins"]}`))
 	}
-	shown := ui.NewTestResult(test, body.Connection.Connection, body.Guide.Callback, "")
+	shown := ui.NewTestResult(test, body.Connection.Connection, body.Guide, "")
 	if shown.Waits() {
 		shown.URL = body.Guide.Start + "?test=tst_1"
 	}

@@ -53,24 +53,26 @@ func checkText(values url.Values) error {
 // has no NUL, which PostgreSQL rejects.
 func IsText(text string) bool { return utf8.ValidString(text) && !strings.Contains(text, "\x00") }
 
+// MaxFieldBytes bounds a form besides its file, unless it has a long text, too.
+const MaxFieldBytes = 8 << 10
+
 // Limits of a form with a file.
 const (
-	maxFieldBytes = 8 << 10 // bytes of the form besides the file
-	maxParts      = 16      // fields, the file included
+	maxParts = 16 // fields, the file included
 	// maxDrained is how many bytes of a body that is too large are read and discarded:
 	// a browser shows no answer before it has sent the whole body, such as a photo.
 	maxDrained = 16 << 20
 )
 
 // Upload reads the body as a browser's form with one file, of at most maxBytes, in the named
-// field. A missing file is empty. Errors: body_too_large, unsupported_media_type,
-// invalid_body.
-func (c *Call) Upload(field string, maxBytes int) (url.Values, []byte, error) {
+// field, and at most maxFields bytes besides. A missing file is empty. Errors: body_too_large,
+// unsupported_media_type, invalid_body.
+func (c *Call) Upload(field string, maxBytes, maxFields int) (url.Values, []byte, error) {
 	media, params, err := mime.ParseMediaType(c.R.Header.Get("Content-Type"))
 	if err != nil || media != "multipart/form-data" {
 		return nil, nil, doorward.Fail(doorward.CodeUnsupportedMediaType, "Send the form as multipart/form-data.")
 	}
-	body, err := read(c, maxBytes+maxFieldBytes)
+	body, err := read(c, maxBytes+maxFields)
 	if doorward.HasCode(err, doorward.CodeBodyTooLarge) {
 		c.drain()
 	}

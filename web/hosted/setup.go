@@ -45,6 +45,8 @@ func (h *hosted) setupRoutes() []front.Route {
 		front.On("POST "+setupPath+"/begin", front.Public(), set.Take(setupPath, h.beginSetup, h.refusedSetup), front.Doc{}),
 		show("provider", h.showSetupProvider),
 		take("/provider", "provider", h.saveSetupProvider, h.showSetupProvider).CallsOut(),
+		front.On("POST "+setupPath+"/saml", front.Public(),
+			set.TakeFileOrText(pathOfStep("provider"), ui.MetadataFile, ui.MaxMetadata, ui.MaxMetadataFields, h.byLink(h.saveSetupSAML), h.byLink(h.showSetupProvider)), front.Doc{}).CallsOut(),
 		take("/secrets/{id}/delete", "provider", h.deleteSetupSecret, h.showSetupProvider),
 		show("domains", h.showSetupDomains),
 		take("/domains/{id}/verify", "domains", h.verifySetupDomain, h.showSetupDomains).CallsOut(),

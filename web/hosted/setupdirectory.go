@@ -47,7 +47,7 @@ func (s setupDirectory) TakesSecret() bool {
 func (s setupDirectory) HasEnded(at time.Time) bool { return !s.now.Before(at) }
 
 func (h *hosted) showSetupDirectory(ctx context.Context, c *ui.Call, s setupStep) (ui.View, error) {
-	last, err := h.app.Connections.LastOfDirectory(ctx, c.Caller, s.Connection.ID)
+	last, err := h.app.Connections.LastAttempt(ctx, c.Caller, s.Connection.ID, doorward.AttemptSCIM)
 	v := s.view("directory")
 	v.Scripts = copyScript
 	v.Body = setupDirectory{

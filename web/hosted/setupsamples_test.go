@@ -47,6 +47,7 @@ func setupSamples() []uitest.Sample {
 		{Name: "setupprotocol", View: sampledSetupProtocol()},
 		{Name: "setupprotocol-none", View: noSetupProtocol()},
 	}
+	all = append(all, samlSetupSamples()...)
 	for _, p := range doorward.Products {
 		all = append(all, uitest.Sample{Name: "setupprovider-" + string(p), View: sampledProvider(p, doorward.ConnectionDraft)})
 	}
@@ -93,12 +94,11 @@ func onStep(s setupStep, name string, body func(setupStep) any) ui.View {
 }
 
 func sampledProvider(p doorward.Product, status doorward.ConnectionStatus) ui.View {
-	const address = setupAddress
 	v := onStep(sampledSetup(p, status), "provider", func(s setupStep) any {
 		edited, _ := s.Connection.ToTest()
-		body := setupProvider{setupStep: s, Form: ui.StoredParameters(edited), Version: "v", now: noon, Guide: ui.Guide{Product: p, Callback: address + "callback", Start: address + "start"}}
+		body := setupProvider{setupStep: s, Form: ui.StoredParameters(edited), Version: "v", now: noon, Guide: sampledGuide(s)}
 		if body.UsesKeys() {
-			body.Guide.KeysURL, body.Keys = address+"jwks", []ui.PublishedKey{{ID: "jN3w1p0mQk2r7t", Alg: "ES256"}, {ID: "b8Xc5s9vLz4y6u", Alg: "ES256"}}
+			body.Guide.KeysURL, body.Keys = setupAddress+"jwks", []ui.PublishedKey{{ID: "jN3w1p0mQk2r7t", Alg: "ES256"}, {ID: "b8Xc5s9vLz4y6u", Alg: "ES256"}}
 		}
 		return body
 	})
@@ -170,6 +170,11 @@ func missingSetupTest() ui.View {
 // setupAddress is the beginning of the addresses of the connection.
 const setupAddress = "https://auth.acme.example/api/v2/auth/sso/con_6tqm7x3yh4n6rj7wd2c5tpae7k/"
 
+func sampledGuide(s setupStep) ui.Guide {
+	c := s.Connection
+	return ui.Guide{Type: c.Type, Product: c.Product, Callback: setupAddress + "callback", Start: setupAddress + "start", ACS: setupAddress + "acs", EntityID: setupAddress + "metadata"}
+}
+
 // sampledTest is a test of what the connection has now, which was begun an hour ago.
 func sampledTest(s setupStep, status doorward.TestStatus, checks []doorward.TestCheck) doorward.ConnectionTest {
 	edited, isPending := s.Connection.ToTest()
@@ -198,7 +203,7 @@ func sampledSetupTest(status doorward.TestStatus) ui.View {
 	return onStep(s, "test", func(s setupStep) any {
 		body := setupTest{setupStep: s}
 		if status != "" {
-			result := ui.NewTestResult(sampledTest(s, status, checks), s.Connection.Connection, setupAddress+"callback", s.Link.MakerEmail)
+			result := ui.NewTestResult(sampledTest(s, status, checks), s.Connection.Connection, sampledGuide(s), s.Link.MakerEmail)
 			body.Result = &result
 		}
 		return body
@@ -212,7 +217,7 @@ func unansweredSetupTest() ui.View {
 	return onStep(s, "test", func(s setupStep) any {
 		test := sampledTest(s, doorward.TestFailed, []doorward.TestCheck{{Name: "callback", Advice: "redirect_uri"}})
 		test.Fingerprint = nil
-		result := ui.NewTestResult(test, s.Connection.Connection, setupAddress+"callback", s.Link.MakerEmail)
+		result := ui.NewTestResult(test, s.Connection.Connection, sampledGuide(s), s.Link.MakerEmail)
 		return setupTest{setupStep: s, Result: &result}
 	})
 }

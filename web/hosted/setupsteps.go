@@ -21,6 +21,7 @@ type setupProvider struct {
 	setupStep
 	Guide   ui.Guide
 	Form    ui.ParameterForm
+	SAML    ui.SAMLForm
 	Version string // that the form is based on
 	Keys    []ui.PublishedKey
 	Again   bool // the form was refused, and has to get the client secret once more: no page repeats it
@@ -39,10 +40,22 @@ func (s setupProvider) TakesSecret() bool {
 // Missing are the keys of the labels of what is missing for a test, once something of it is saved.
 func (s setupProvider) Missing() []string {
 	edited, _ := s.Connection.ToTest()
-	if edited.Issuer == "" && edited.ClientID == "" && len(s.Connection.Secrets) == 0 {
+	if edited.Issuer == "" && edited.ClientID == "" && edited.SubjectFrom == "" && len(s.Connection.Secrets) == 0 {
 		return nil
 	}
 	return ui.MissingForTest(s.Connection)
+}
+
+// Said is what the provider's metadata say that are saved; nil: nothing is known, or nobody signs in by SAML.
+func (s setupProvider) Said() *ui.SAMLProvider {
+	said := s.Connection.Provider
+	if s.Connection.Pending != nil {
+		said = s.Connection.PendingProvider
+	}
+	if said.EntityID == "" {
+		return nil
+	}
+	return ui.NewSAMLProvider(said, s.now)
 }
 
 // SecretHint is the key of the hint at the field of the client secret.
@@ -59,15 +72,12 @@ func (s setupProvider) HasEnded(at time.Time) bool { return !s.now.Before(at) }
 func (h *hosted) showSetupProvider(ctx context.Context, c *ui.Call, s setupStep) (ui.View, error) {
 	v := s.view("provider")
 	edited, _ := s.Connection.ToTest()
-	body := setupProvider{setupStep: s, Form: ui.ParameterFormOf(c, edited), Version: s.Connection.Version(), now: c.Now()}
+	body := setupProvider{setupStep: s, Form: ui.ParameterFormOf(c, edited), SAML: ui.SAMLFormOf(c, s.Connection.Connection), Version: s.Connection.Version(), now: c.Now()}
 	if sent := c.Value("version"); sent != "" && c.RefusalCode() != doorward.CodePreconditionFailed {
 		body.Version = sent
 	}
 	id := s.Connection.ID
-	body.Guide = ui.Guide{Product: s.Connection.Product, Callback: h.app.Connections.CallbackURL(id), Start: h.app.Connections.StartURL(id), Revoke: h.app.Connections.RevokeURL(id), Logout: h.app.Connections.LogoutURL(id)}
-	if s.usesKeys() || s.Connection.Product.OffersKeys() {
-		body.Guide.KeysURL = h.app.Connections.KeysURL(id)
-	}
+	body.Guide = ui.GuideOf(h.app.Connections, s.Connection.Connection)
 	body.Again = c.WasRefused() && c.Value("clientSecret") != ""
 	if c.WasRefused() && c.Value(secretSaved) != "" {
 		v.Note = "setup.secret.saved"
@@ -96,10 +106,21 @@ func (h *hosted) saveSetupProvider(ctx context.Context, c *ui.Call, s setupStep)
 	}
 	change := connection.Change{Versions: []string{c.Value("version")}}
 	change.Issuer, change.ClientID, change.ClientAuth, change.EmailFrom = ui.TypedParameters(c)
-	if _, _, err := h.app.Connections.Edit(ctx, c.Caller, s.Connection.ID, change); err != nil {
+	return h.editBySetup(ctx, c, s, change)
+}
+
+// saveSetupSAML saves what a connection of SAML signs people in by.
+func (h *hosted) saveSetupSAML(ctx context.Context, c *ui.Call, s setupStep) (ui.View, error) {
+	typed, err := ui.TypedSAML(c, s.Connection.Connection)
+	if err != nil {
 		return ui.View{}, err
 	}
-	after, err := h.app.Connections.Connection(ctx, c.Caller, s.Connection.ID)
+	return h.editBySetup(ctx, c, s, connection.Change{Versions: []string{c.Value("version")}, Draft: typed.Draft()})
+}
+
+// editBySetup changes the connection, and leads to the step that comes next.
+func (h *hosted) editBySetup(ctx context.Context, c *ui.Call, s setupStep, change connection.Change) (ui.View, error) {
+	after, _, err := h.app.Connections.Edit(ctx, c.Caller, s.Connection.ID, change)
 	switch {
 	case err != nil:
 		return ui.View{}, err
@@ -236,7 +257,7 @@ func (h *hosted) showSetupTest(ctx context.Context, c *ui.Call, s setupStep) (ui
 	if doorward.HasCode(err, doorward.CodeNotFound) { // none yet, or a day later it is gone
 		return v, nil
 	}
-	result := ui.NewTestResult(found, s.Connection.Connection, h.app.Connections.CallbackURL(s.Connection.ID), s.Link.MakerEmail)
+	result := ui.NewTestResult(found, s.Connection.Connection, ui.GuideOf(h.app.Connections, s.Connection.Connection), s.Link.MakerEmail)
 	body.Result = &result
 	v.Body = body
 	return v, err
@@ -280,7 +301,7 @@ func (h *hosted) setupAttempts(ctx context.Context, c *ui.Call, of connection.Sh
 		for _, a := range found.Items {
 			hasFailed := a.Outcome == doorward.AttemptRefused || a.Outcome == doorward.AttemptUnavailable
 			if hasFailed || a.Kind == doorward.AttemptTest {
-				all = append(all, ui.Attempt{Attempt: a, Product: of.Product, Maker: maker})
+				all = append(all, ui.Attempt{Attempt: a, Type: of.Type, Product: of.Product, Maker: maker})
 			}
 		}
 		if found.Next == nil {

@@ -30,7 +30,7 @@ func (h *hosted) showSignOn(ctx context.Context, c *ui.Call) (ui.View, error) {
 // Unsolicited answers with the page that says to start the sign-in here, to a browser that a SAML provider has led to the
 // callback without being asked, for front.Site.
 func Unsolicited(ctx context.Context, fc *front.Call) error {
-	h := hosted{fc.Site().App}
+	h := hosted{app: fc.Site().App}
 	return set.Answer(fc, func(c *ui.Call) (ui.View, error) { return h.signOnPage(ctx, c, true) })
 }
 

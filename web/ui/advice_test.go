@@ -14,6 +14,7 @@ import (
 	"github.com/doorward/doorward/app/signoff"
 	"github.com/doorward/doorward/app/signon"
 	"github.com/doorward/doorward/internal/oidcrp"
+	"github.com/doorward/doorward/internal/samlsp/fault"
 	"github.com/doorward/doorward/internal/scim"
 )
 
@@ -33,8 +34,26 @@ func advices(t *testing.T, tag string) map[string]string {
 	return all
 }
 
-// allAdvices are those of tests, sign-ins, revocations and directories.
+// allAdvices are those of tests, sign-ins by both protocols, revocations and directories.
 var allAdvices = slices.Concat(signon.Advices, directory.Advices, []string{signoff.AdviceBody})
+
+// protocols are the types of connections that sign people in.
+var protocols = []doorward.ConnectionType{doorward.OpenIDConnect, doorward.SAML}
+
+// adviceOf returns what a key of a sentence is about: the advice, and where they matter the protocol and the product. isLink
+// says that it is for those who have only a set-up link.
+func adviceOf(key string) (advice string, of doorward.ConnectionType, product doorward.Product, isLink bool) {
+	parts := strings.Split(key, ".")
+	advice, parts = parts[0], parts[1:]
+	if len(parts) > 0 && slices.Contains(protocols, doorward.ConnectionType(parts[0])) {
+		of, parts = doorward.ConnectionType(parts[0]), parts[1:]
+	}
+	rest := strings.Join(parts, ".")
+	if isLink = "."+rest == byLink; !isLink {
+		product = doorward.Product(rest)
+	}
+	return advice, of, product, isLink
+}
 
 // TestEachAdviceHasASentence: in each language, for each advice of tests and protocols, and for no other.
 func TestEachAdviceHasASentence(t *testing.T) {
@@ -46,8 +65,8 @@ func TestEachAdviceHasASentence(t *testing.T) {
 			}
 		}
 		for key := range have {
-			advice, product, hasProduct := strings.Cut(key, ".")
-			if !slices.Contains(allAdvices, advice) || hasProduct && "."+product != byLink && !slices.Contains(doorward.Products, doorward.Product(product)) {
+			advice, _, product, _ := adviceOf(key)
+			if !slices.Contains(allAdvices, advice) || product != "" && !slices.Contains(doorward.Products, product) {
 				t.Errorf("%s: nothing leads to the sentence %q", l.Tag, key)
 			}
 		}
@@ -76,6 +95,8 @@ func TestMessagesOfConnections(t *testing.T) {
 	add("sso.outcome.", string(doorward.AttemptSignedIn), string(doorward.AttemptAsked), string(doorward.AttemptDone), string(doorward.AttemptRefused), string(doorward.AttemptUnavailable))
 	add("sso.auth.", ClientAuths...)
 	add("sso.check.", oidcrp.Checks...)
+	add("sso.check.", fault.Checks...)
+	add("sso.check.", fault.CheckOfMetadata)
 	add("sso.check.", oidcrp.CheckOfIssuer, "email", "domain", "jit", "removed", "suspended", "joining", "factor", "groups", "changed", signoff.CheckBody)
 	add("sso.check.", directory.CheckSecret, directory.CheckDraft, directory.CheckTenant, directory.CheckUnknown, directory.CheckLastOwner, directory.CheckRefused, directory.CheckSuspended, directory.CheckMembers)
 	add("sso.check.", scim.Uniqueness, scim.InvalidFilter, scim.InvalidSyntax, scim.InvalidPath, scim.NoTarget, scim.InvalidValue, scim.Mutability)
@@ -104,11 +125,11 @@ func TestAdviceInWordsOfProducts(t *testing.T) {
 				t.Errorf("%s and English name other fields in %s:\n%s", l.Tag, key, diff)
 			}
 		}
-		advice, product, hasProduct := strings.Cut(key, ".")
-		if !hasProduct || "."+product == byLink {
+		advice, of, product, _ := adviceOf(key)
+		if product == "" {
 			continue
 		}
-		page, err := os.ReadFile("../../docs/sign-on-" + product + ".md")
+		page, err := os.ReadFile("../../docs/sign-on-" + string(product) + ".md")
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -118,12 +139,56 @@ func TestAdviceInWordsOfProducts(t *testing.T) {
 				t.Errorf("%s names %q, which the page about %s doesn't have", key, word, product)
 			}
 		}
-		if got := AdviceKey(advice, doorward.Product(product)); got != "sso.advice."+key {
+		if of == "" && slices.Contains(oidcrp.Advices, advice) {
+			of = doorward.OpenIDConnect
+		}
+		if got := AdviceKey(advice, of, product); got != "sso.advice."+key {
 			t.Errorf("the advice %s of %s is shown as %q", advice, product, got)
 		}
 	}
-	if got := AdviceKey("client_secret", doorward.OtherProduct); got != "sso.advice.client_secret" {
-		t.Errorf("the advice of another product is shown as %q", got)
+	for _, c := range []struct {
+		advice  string
+		of      doorward.ConnectionType
+		product doorward.Product
+		want    string
+	}{
+		{"client_secret", doorward.OpenIDConnect, doorward.OtherProduct, "client_secret"},
+		{"provider", doorward.OpenIDConnect, doorward.Okta, "provider"},
+		{"provider", doorward.SAML, doorward.Okta, "provider.saml"},
+		{"groups_claim", doorward.SAML, doorward.Okta, "groups_claim.saml"},
+		{"groups_claim", doorward.SAML, doorward.Entra, "groups_claim.saml.entra"},
+		{"assignment", doorward.SAML, doorward.Okta, "assignment.okta"},
+	} {
+		if got := AdviceKey(c.advice, c.of, c.product); got != "sso.advice."+c.want {
+			t.Errorf("the advice %s of %s (%s) is shown as %q", c.advice, c.product, c.of, got)
+		}
+	}
+}
+
+// TestAdviceOfProtocols: no sentence for a connection of SAML speaks of OpenID Connect, and the other way round.
+func TestAdviceOfProtocols(t *testing.T) {
+	foreign := map[doorward.ConnectionType]*regexp.Regexp{
+		doorward.OpenIDConnect: regexp.MustCompile(`SAML|NameID|[Aa]ssertion|ACS`),
+		doorward.SAML:          regexp.MustCompile(`OpenID|OIDC|token|Token|prompt=|[Ii]ssuer|[Cc]laim\b|Client-ID|client ID`),
+	}
+	fields := regexp.MustCompile(`[“„][^“”„]+[”“]`) // of the provider's console, in its own words
+	other := map[doorward.ConnectionType][]string{doorward.OpenIDConnect: fault.Advices, doorward.SAML: oidcrp.Advices}
+	own := map[doorward.ConnectionType][]string{doorward.OpenIDConnect: oidcrp.Advices, doorward.SAML: fault.Advices}
+	for _, l := range Languages {
+		have := advices(t, l.Tag)
+		for of, words := range foreign {
+			for _, advice := range signon.Advices {
+				if advice == "subject" || slices.Contains(other[of], advice) && !slices.Contains(own[of], advice) {
+					continue // of the other protocol alone
+				}
+				for _, product := range doorward.Products {
+					key := strings.TrimPrefix(AdviceKey(advice, of, product), "sso.advice.")
+					if found := words.FindString(fields.ReplaceAllString(have[key], "")); found != "" {
+						t.Errorf("%s: the sentence %s, for %s, speaks of %q", l.Tag, key, of, found)
+					}
+				}
+			}
+		}
 	}
 }
 
@@ -131,15 +196,21 @@ func TestAdviceInWordsOfProducts(t *testing.T) {
 // the console.
 func TestAdviceByALink(t *testing.T) {
 	const maker = "ann@acme.example"
-	for _, advice := range allAdvices {
-		shown := TestCheck{TestCheck: doorward.TestCheck{Advice: advice}, Product: doorward.Entra, Maker: maker}.AdviceKey()
-		if tried := (Attempt{Attempt: doorward.Attempt{Advice: advice}, Product: doorward.Entra, Maker: maker}).AdviceKey(); tried != shown {
-			t.Errorf("the advice %s is %s in tests, and %s in protocols", advice, shown, tried)
-		}
-		console := TestCheck{TestCheck: doorward.TestCheck{Advice: advice}, Product: doorward.Entra}.AdviceKey()
-		isOwners := slices.Contains([]string{"domain", "factor", "hosted_domain", "invite", "joining", "network", "reinstate", "scim_allowed", "scim_disabled", "scim_domain", "scim_draft", "scim_owner", "scim_quota", "scim_tenant"}, advice)
-		if isOwners != (shown != console) || isOwners != strings.Contains(english()[shown], "{maker}") || strings.Contains(english()[console], "{maker}") {
-			t.Errorf("the advice %s is %q by a link, and %q in the console", advice, english()[shown], english()[console])
+	owners := []string{
+		"context", "domain", "encryption", "factor", "hosted_domain", "invite", "joining", "network", "reinstate", "request_signed",
+		"scim_allowed", "scim_disabled", "scim_domain", "scim_draft", "scim_owner", "scim_quota", "scim_tenant",
+	}
+	for _, of := range protocols {
+		for _, advice := range allAdvices {
+			shown := TestCheck{TestCheck: doorward.TestCheck{Advice: advice}, Type: of, Product: doorward.Entra, Maker: maker}.AdviceKey()
+			if tried := (Attempt{Attempt: doorward.Attempt{Advice: advice}, Type: of, Product: doorward.Entra, Maker: maker}).AdviceKey(); tried != shown {
+				t.Errorf("the advice %s is %s in tests, and %s in protocols", advice, shown, tried)
+			}
+			console := TestCheck{TestCheck: doorward.TestCheck{Advice: advice}, Type: of, Product: doorward.Entra}.AdviceKey()
+			isOwners := slices.Contains(owners, advice)
+			if isOwners != (shown != console) || isOwners != strings.Contains(english()[shown], "{maker}") || strings.Contains(english()[console], "{maker}") {
+				t.Errorf("the advice %s is %q by a link, and %q in the console", advice, english()[shown], english()[console])
+			}
 		}
 	}
 }

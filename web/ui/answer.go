@@ -128,9 +128,15 @@ func readFormUpTo(maxBytes int) func(*Call) error {
 
 // TakeFile is Take for a form with a file in the field, of at most maxBytes.
 func (s *Set) TakeFile(path, field string, maxBytes int, fn, again func(ctx context.Context, c *Call) (View, error)) front.Endpoint {
+	return s.TakeFileOrText(path, field, maxBytes, front.MaxFieldBytes, fn, again)
+}
+
+// TakeFileOrText is TakeFile for a form with a long text, too, which together with the other fields has at most
+// maxFields bytes.
+func (s *Set) TakeFileOrText(path, field string, maxBytes, maxFields int, fn, again func(ctx context.Context, c *Call) (View, error)) front.Endpoint {
 	return s.take(path, fn, again, again, func(c *Call) (err error) {
 		c.upload = true
-		c.form, c.file, err = c.Upload(field, maxBytes)
+		c.form, c.file, err = c.Upload(field, maxBytes, maxFields)
 		if doorward.HasCode(err, doorward.CodeBodyTooLarge) {
 			// Show the error at the field, where the file was chosen.
 			c.form, c.tooLarge, err = url.Values{}, field, nil

@@ -12,6 +12,7 @@ import (
 	"github.com/doorward/doorward/app/connection"
 	"github.com/doorward/doorward/internal/oidcrp"
 	"github.com/doorward/doorward/internal/publicdomain"
+	"github.com/doorward/doorward/internal/samlsp/fault"
 )
 
 // What the console and the pages of set-up links both show of a connection. Their templates are in
@@ -38,13 +39,33 @@ func hasMessage(key string) bool { return english()[key] != "" }
 
 // Guide says what to do in the console of a connection's provider.
 type Guide struct {
+	Type    doorward.ConnectionType
 	Product doorward.Product
 	// Addresses of this server, to enter there. KeysURL is empty where clients can't authenticate by keys. A page whose
 	// form says that they don't hides it (see .by-key in the style sheet).
 	Callback, Start, KeysURL string
 	// Revoke and Logout are where the provider ends sessions itself.
 	Revoke, Logout string
+	// ACS is where a provider of SAML sends its responses, and EntityID what we are called there and where our metadata are.
+	ACS, EntityID string
 }
+
+// GuideOf returns what to do in the console of the connection's provider.
+func GuideOf(all *connection.Connections, c doorward.Connection) Guide {
+	g := Guide{Type: c.Type, Product: c.Product, Start: all.StartURL(c.ID)}
+	if c.Type == doorward.SAML {
+		g.ACS, g.EntityID = all.SAML.ACSURL(c.ID), all.SAML.MetadataURL(c.ID)
+		return g
+	}
+	g.Callback, g.Revoke, g.Logout = all.CallbackURL(c.ID), all.RevokeURL(c.ID), all.LogoutURL(c.ID)
+	if edited, _ := c.ToTest(); edited.ClientAuth == doorward.PrivateKeyJWT || c.Product.OffersKeys() {
+		g.KeysURL = all.KeysURL(c.ID)
+	}
+	return g
+}
+
+// IsSAML reports whether people sign in by SAML.
+func (g Guide) IsSAML() bool { return g.Type == doorward.SAML }
 
 // RevokeURL is Revoke where the product revokes people; empty for others.
 func (g Guide) RevokeURL() string {
@@ -74,8 +95,12 @@ type Step struct {
 
 // Steps are the steps, in their order. One that is about our keys has a message of its own for client secrets.
 func (g Guide) Steps() (steps []Step) {
+	of := string(g.Product)
+	if g.IsSAML() {
+		of = "saml." + of
+	}
 	for n := 1; ; n++ {
-		key := fmt.Sprintf("sso.guide.%s.%d", g.Product, n)
+		key := fmt.Sprintf("sso.guide.%s.%d", of, n)
 		if !hasMessage(key) {
 			return steps
 		}
@@ -89,6 +114,20 @@ func (g Guide) Steps() (steps []Step) {
 
 // IssuerHint is the key of where the issuer is found.
 func (g Guide) IssuerHint() string { return "sso.issuer." + string(g.Product) }
+
+// MetadataHint is the key of where the address of the provider's metadata is found.
+func (g Guide) MetadataHint() string { return "saml.metadataUrl." + string(g.Product) }
+
+// SubjectHint is the key of which attribute has the person's id.
+func (g Guide) SubjectHint() string { return "saml.subjectFrom." + string(g.Product) }
+
+// AddressHint is the key of which attribute has the e-mail address.
+func (g Guide) AddressHint() string {
+	if key := "saml.emailFrom." + string(g.Product); hasMessage(key) {
+		return key
+	}
+	return "saml.emailFrom.hint"
+}
 
 // ClientIDHint is the key of what the product calls the client ID.
 func (g Guide) ClientIDHint() string { return "sso.clientId." + string(g.Product) }
@@ -165,6 +204,12 @@ func TypedSecret(c *Call) (typed connection.NewSecret, err error) {
 // MissingForTest returns the keys of the labels of what a test of the connection needs and it doesn't have.
 func MissingForTest(c connection.Shown) (labels []string) {
 	edited, _ := c.ToTest()
+	if c.Type == doorward.SAML {
+		if edited.Issuer == "" {
+			labels = append(labels, "saml.metadata")
+		}
+		return labels
+	}
 	if edited.Issuer == "" {
 		labels = append(labels, "field.issuer")
 	}
@@ -203,18 +248,34 @@ type TestResult struct {
 	Checks    []TestCheck
 	URL       string // where this browser begins it; empty: it can't
 	IsChanged bool   // what the connection has now is something else than what was tested
-	Callback  string // the redirect address
-	ClientID  string
+	Compared  []Compared
+	kind      doorward.ConnectionType
 	product   doorward.Product
 }
 
-// NewTestResult returns the test of the connection. callback is the connection's redirect address, and maker the
-// address of who made the set-up link by which it is shown; empty in the console.
-func NewTestResult(test doorward.ConnectionTest, of doorward.Connection, callback, maker string) TestResult {
+// Compared is a value to compare at a provider that doesn't lead back, with the key of the message about where it has it.
+type Compared struct {
+	Copied
+	Advice string
+}
+
+// NewTestResult returns the test of the connection, whose guide has what to compare. maker is the address of who made the
+// set-up link by which it is shown; empty in the console.
+func NewTestResult(test doorward.ConnectionTest, of doorward.Connection, guide Guide, maker string) TestResult {
 	edited, _ := of.ToTest()
-	shown := TestResult{ConnectionTest: test, IsChanged: !test.IsOf(of), Callback: callback, ClientID: edited.ClientID, product: of.Product}
+	shown := TestResult{ConnectionTest: test, IsChanged: !test.IsOf(of), kind: of.Type, product: of.Product}
+	compare := func(label, value, advice string) {
+		shown.Compared = append(shown.Compared, Compared{Copied{label, value}, AdviceKey(advice, of.Type, of.Product)})
+	}
+	if of.Type == doorward.SAML {
+		compare("saml.acs", guide.ACS, fault.AdviceACS)
+		compare("saml.entityId", guide.EntityID, fault.AdviceAudience)
+	} else {
+		compare("sso.callback", guide.Callback, oidcrp.AdviceRedirectURI)
+		compare("field.clientId", edited.ClientID, oidcrp.AdviceClientID)
+	}
 	for _, check := range test.Checks {
-		shown.Checks = append(shown.Checks, TestCheck{check, of.Product, maker})
+		shown.Checks = append(shown.Checks, TestCheck{check, of.Type, of.Product, maker})
 	}
 	return shown
 }
@@ -226,14 +287,10 @@ func (t TestResult) Waits() bool { return t.Status == doorward.TestWaiting }
 // client it doesn't know it shows an error of its own (RFC 6749, section 4.1.2.1), so that nothing is known here.
 func (t TestResult) IsUnanswered() bool { return t.EndedAt == nil && (t.Waits() || t.BegunAt != nil) }
 
-// RedirectAdvice is the key of the message about where the provider has the redirect address.
-func (t TestResult) RedirectAdvice() string { return AdviceKey(oidcrp.AdviceRedirectURI, t.product) }
-
-// ClientAdvice is the key of the message about where the provider has the client ID.
-func (t TestResult) ClientAdvice() string { return AdviceKey(oidcrp.AdviceClientID, t.product) }
-
 // AssignmentAdvice is the key of the message about where the provider says who may use the application.
-func (t TestResult) AssignmentAdvice() string { return AdviceKey(oidcrp.AdviceAssignment, t.product) }
+func (t TestResult) AssignmentAdvice() string {
+	return AdviceKey(oidcrp.AdviceAssignment, t.kind, t.product)
+}
 
 // HasPassed reports whether the test has passed.
 func (t TestResult) HasPassed() bool { return t.Status == doorward.TestPassed }
@@ -251,21 +308,23 @@ func (t TestResult) Quiet() []TestCheck {
 // TestCheck is what a test says of one check.
 type TestCheck struct {
 	doorward.TestCheck
-	Product doorward.Product // of the provider
-	Maker   string           // of the set-up link by which it is shown; empty in the console
+	Type    doorward.ConnectionType // of the connection
+	Product doorward.Product        // of the provider
+	Maker   string                  // of the set-up link by which it is shown; empty in the console
 }
 
 // CheckKey is the key of the message about the check; empty if there is none.
 func (s TestCheck) CheckKey() string { return checkKey(s.Name) }
 
 // AdviceKey is the key of the message that says what to do; empty if there is none.
-func (s TestCheck) AdviceKey() string { return adviceFor(s.Maker, s.Advice, s.Product) }
+func (s TestCheck) AdviceKey() string { return adviceFor(s.Maker, s.Advice, s.Type, s.Product) }
 
 // Attempt is an entry of a connection's protocol. The template "attempt" shows what was tried.
 type Attempt struct {
 	doorward.Attempt
-	Product doorward.Product // of the provider
-	Maker   string           // of the set-up link by which it is shown; empty in the console
+	Type    doorward.ConnectionType // of the connection
+	Product doorward.Product        // of the provider
+	Maker   string                  // of the set-up link by which it is shown; empty in the console
 }
 
 // Tone is the class of the outcome's tag.
@@ -283,7 +342,7 @@ func (a Attempt) Tone() string {
 func (a Attempt) CheckKey() string { return checkKey(a.Check) }
 
 // AdviceKey is the key of the message that says what to do; empty if there is none.
-func (a Attempt) AdviceKey() string { return adviceFor(a.Maker, a.Advice, a.Product) }
+func (a Attempt) AdviceKey() string { return adviceFor(a.Maker, a.Advice, a.Type, a.Product) }
 
 func checkKey(check string) string {
 	if key := "sso.check." + check; hasMessage(key) {
@@ -296,19 +355,21 @@ func checkKey(check string) string {
 const byLink = ".link"
 
 // adviceFor returns AdviceKey, or the key of the message for those who have only the link of the maker.
-func adviceFor(maker, advice string, product doorward.Product) string {
+func adviceFor(maker, advice string, of doorward.ConnectionType, product doorward.Product) string {
 	if key := "sso.advice." + advice + byLink; maker != "" && hasMessage(key) {
 		return key
 	}
-	return AdviceKey(advice, product)
+	return AdviceKey(advice, of, product)
 }
 
-// AdviceKey returns the key of the message about the advice, in the words of the provider's product where there
-// is such a message; empty if there is none.
-func AdviceKey(advice string, product doorward.Product) string {
-	for _, key := range []string{"sso.advice." + advice + "." + string(product), "sso.advice." + advice} {
-		if hasMessage(key) {
-			return key
+// AdviceKey returns the key of the message about the advice: in the words of the provider's product, where there is
+// such a message, and of the connection's protocol, where both protocols have the advice and say it in other words.
+// Empty if there is none.
+func AdviceKey(advice string, of doorward.ConnectionType, product doorward.Product) string {
+	protocol := advice + "." + string(of)
+	for _, key := range []string{protocol + "." + string(product), protocol, advice + "." + string(product), advice} {
+		if hasMessage("sso.advice." + key) {
+			return "sso.advice." + key
 		}
 	}
 	return ""

@@ -60,7 +60,7 @@ func derived(r front.Route) []refusal {
 			add("not allowed", who, "{}", 403, doorward.CodeForbidden)
 		}
 	}
-	if r.Method != http.MethodGet {
+	if r.Method != http.MethodGet && !r.IsFromAnyOrigin() {
 		all = append(all, refusal{why: "another origin", header: [2]string{"Origin", "https://evil.example"}, status: 403, code: doorward.CodeCrossOrigin})
 	}
 	if len(r.Endpoint.Media) > 0 {

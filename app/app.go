@@ -182,7 +182,7 @@ func New(db *store.DB, s Settings) *App {
 	return &App{
 		Access:        writer,
 		Login:         logins,
-		SignOn:        signon.New(writer, db, providers, logins, factors, verifier, sessions, s.LinkURL),
+		SignOn:        signon.New(writer, db, providers, logins, factors, verifier, sessions),
 		SignOff:       signoff.New(writer, db, providers, lifetime),
 		Factors:       factors,
 		Sessions:      sessions,

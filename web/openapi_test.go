@@ -203,6 +203,9 @@ func matches(template, path string) bool {
 	})
 }
 
+// Pages are answers of some endpoints for browsers.
+func init() { openapi3filter.RegisterBodyDecoder("text/html", openapi3filter.FileBodyDecoder) }
+
 // check returns an error unless the answer is as documented for the request. An error answer
 // must be a problem even if the document has no such operation.
 func (s *spec) check(req *http.Request, base string, a answer) error {

@@ -19,9 +19,9 @@ import (
 )
 
 // Handler answers all requests to the main address, those of the extra routes included. It
-// sets s.ErrorPage and s.Foreign. docs has the pages of the documentation.
+// sets s.ErrorPage, s.Unsolicited and s.Foreign. docs has the pages of the documentation.
 func Handler(s *front.Site, version string, docs fs.FS, extra []front.Route) http.Handler {
-	s.ErrorPage, s.Foreign = console.ErrorPage, scim.Fail
+	s.ErrorPage, s.Unsolicited, s.Foreign = console.ErrorPage, hosted.Unsolicited, scim.Fail
 	routes := slices.Concat(api.Routes(s.App), edge.Routes(s.App), authzen.Routes(s.App), authzen.WellKnown(s.BasePath()), scim.Routes(s.App))
 	document := func() ([]byte, error) { return api.Document(documentedRoutes(s.App), s.BaseURL(), s.Cookie, version) }
 	return edge.Check(s, s.Handler(slices.Concat(routes, pages.Routes(s, version, docs, document), ui.Routes(), hosted.Routes(s.App), console.Routes(s.App), extra)))

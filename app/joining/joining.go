@@ -1,7 +1,7 @@
 // Package joining decides whose account opens for a person whom a tenant's own provider names, and writes identity,
 // account, membership and role.
 //
-//	who := joining.NewPerson(connection, rules, issuer, said)
+//	who := joining.NewPerson(connection, rules, issuer, asserted)
 //	found, err := joining.Look(ctx, who)                                        // Refused, MustProve, or neither
 //	err = joining.Write(ctx, tx, who, found, found.AccountFor(who), isProved)   // in the transaction of the session
 //
@@ -21,7 +21,7 @@ package joining
 import (
 	"github.com/doorward/doorward"
 	"github.com/doorward/doorward/app/factor"
-	"github.com/doorward/doorward/internal/oidcrp"
+	"github.com/doorward/doorward/app/answer"
 	"github.com/doorward/doorward/store"
 )
 
@@ -41,20 +41,20 @@ type Person struct {
 	Subject    string              `json:"subject"`
 	Address    string              `json:"address,omitempty"`
 	// Verified reports whether the provider calls the address verified, which decides nothing.
-	Verified bool               `json:"verified,omitempty"`
-	Groups   oidcrp.GroupsState `json:"groups,omitempty"`
-	Group    string             `json:"group,omitempty"` // the one that gives the role
-	Name     string             `json:"name,omitempty"`
+	Verified bool             `json:"verified,omitempty"`
+	Groups   answer.GroupsState `json:"groups,omitempty"`
+	Group    string           `json:"group,omitempty"` // the one that gives the role
+	Name     string           `json:"name,omitempty"`
 }
 
 // NewPerson returns what counts here of the provider's words. Of the groups it keeps the one that gives the role by
 // the connection's mappings and the tenant's rules.
-func NewPerson(c doorward.Connection, rules *doorward.Rules, issuer string, said oidcrp.Asserted) Person {
+func NewPerson(c doorward.Connection, rules *doorward.Rules, issuer string, a answer.Asserted) Person {
 	who := Person{
-		Connection: c, Issuer: issuer, Subject: said.Subject, Address: said.Address, Verified: said.AddressVerified,
-		Groups: said.Groups.State, Group: best(c.Mappings, rules, said.Groups.Names).Group,
+		Connection: c, Issuer: issuer, Subject: a.Subject, Address: a.Address, Verified: a.AddressVerified,
+		Groups: a.Groups.State, Group: best(c.Mappings, rules, a.Groups.Names).Group,
 	}
-	if name, ok := said.Claims["name"].(string); ok && len(doorward.CheckName("", &name)) == 0 {
+	if name := a.Name; len(doorward.CheckName("", &name)) == 0 {
 		who.Name = name
 	}
 	return who
@@ -62,7 +62,7 @@ func NewPerson(c doorward.Connection, rules *doorward.Rules, issuer string, said
 
 // SawGroups reports whether the provider has sent the claim with the groups.
 func (p Person) SawGroups() bool {
-	return p.Connection.GroupsFrom != "" && p.Groups != oidcrp.GroupsAbsent
+	return p.Connection.GroupsFrom != "" && p.Groups != answer.GroupsAbsent
 }
 
 // actor returns the caller with the connection as the principal, for what it does to people.

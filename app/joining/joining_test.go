@@ -8,7 +8,7 @@ import (
 	"github.com/doorward/doorward/app/apptest"
 	"github.com/doorward/doorward/app/joining"
 	"github.com/doorward/doorward/app/user"
-	"github.com/doorward/doorward/internal/oidcrp"
+	"github.com/doorward/doorward/app/answer"
 	"github.com/doorward/doorward/store"
 )
 
@@ -51,28 +51,28 @@ func TestPromotion(t *testing.T) {
 			c.GroupsFrom = "groups"
 			c.Mappings = []doorward.GroupMapping{{Group: "admins", Role: doorward.RoleAdmin}, {Group: "gods", Role: doorward.RoleOwner}, {Group: "guests", Role: doorward.RoleViewer}}
 		})
-		role := func(want doorward.Role, state oidcrp.GroupsState, groups ...string) {
+		role := func(want doorward.Role, state answer.GroupsState, groups ...string) {
 			t.Helper()
 			said := says("subject-1", "ann@acme.example")
-			said.Groups = oidcrp.Groups{State: state, Names: groups}
+			said.Groups = answer.Groups{State: state, Names: groups}
 			if got := s.in(said).User.Role; got != want {
 				t.Errorf("the groups %v give %s, want %s", groups, got, want)
 			}
 		}
-		role(doorward.RoleUser, oidcrp.GroupsAbsent) // never sent: JIT's role
-		role(doorward.RoleViewer, oidcrp.GroupsList, "guests", "others")
-		role(doorward.RoleAdmin, oidcrp.GroupsList, "guests", "admins", "gods")
-		role(doorward.RoleAdmin, oidcrp.GroupsMalformed)
-		role(doorward.RoleAdmin, oidcrp.GroupsOverage)
-		role(doorward.RoleUser, oidcrp.GroupsList, "gods") // maps to nothing that may be given
-		role(doorward.RoleViewer, oidcrp.GroupsList, "guests")
-		role(doorward.RoleUser, oidcrp.GroupsAbsent) // though it was sent before
+		role(doorward.RoleUser, answer.GroupsAbsent) // never sent: JIT's role
+		role(doorward.RoleViewer, answer.GroupsList, "guests", "others")
+		role(doorward.RoleAdmin, answer.GroupsList, "guests", "admins", "gods")
+		role(doorward.RoleAdmin, answer.GroupsMalformed)
+		role(doorward.RoleAdmin, answer.GroupsOverage)
+		role(doorward.RoleUser, answer.GroupsList, "gods") // maps to nothing that may be given
+		role(doorward.RoleViewer, answer.GroupsList, "guests")
+		role(doorward.RoleUser, answer.GroupsAbsent) // though it was sent before
 		member, err := f.DB.Read().UserByEmail(f.Context(), s.owner.User.TenantID, "ann@acme.example")
 		f.NoError(err)
 		f.NoError(f.Node(0).Users.SetRole(f.Context(), s.owner.Caller, member, doorward.RoleAdmin))
-		role(doorward.RoleAdmin, oidcrp.GroupsList, "guests")
+		role(doorward.RoleAdmin, answer.GroupsList, "guests")
 		f.NoError(f.Node(0).Users.SetRole(f.Context(), s.owner.Caller, member, doorward.RoleOwner))
-		role(doorward.RoleOwner, oidcrp.GroupsList, "guests")
+		role(doorward.RoleOwner, answer.GroupsList, "guests")
 	})
 }
 

@@ -3,7 +3,7 @@ package joining
 import (
 	"github.com/doorward/doorward"
 	"github.com/doorward/doorward/app/member"
-	"github.com/doorward/doorward/internal/oidcrp"
+	"github.com/doorward/doorward/app/answer"
 )
 
 // mappedRole returns the role that the provider's groups give by the connection: the highest of the mapped
@@ -14,9 +14,9 @@ func (p Person) mappedRole(rules *doorward.Rules) doorward.Role {
 	switch {
 	case c.GroupsFrom == "":
 		return ""
-	case p.Groups == oidcrp.GroupsAbsent && !c.GroupsSeen:
+	case p.Groups == answer.GroupsAbsent && !c.GroupsSeen:
 		return ""
-	case p.Groups != oidcrp.GroupsAbsent && p.Groups != oidcrp.GroupsList:
+	case p.Groups != answer.GroupsAbsent && p.Groups != answer.GroupsList:
 		return ""
 	}
 	if role := best(c.Mappings, rules, []string{p.Group}).Role; role != "" {

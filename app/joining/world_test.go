@@ -11,7 +11,7 @@ import (
 	"github.com/doorward/doorward/app/joining"
 	"github.com/doorward/doorward/app/login"
 	"github.com/doorward/doorward/app/proof"
-	"github.com/doorward/doorward/internal/oidcrp"
+	"github.com/doorward/doorward/app/answer"
 	"github.com/doorward/doorward/store"
 )
 
@@ -54,12 +54,12 @@ func (s *site) member(email string, role doorward.Role) apptest.Person {
 	return s.SignIn(email, apptest.FirstPassword)
 }
 
-func says(subject, address string) oidcrp.Asserted {
-	return oidcrp.Asserted{Subject: subject, Address: address}
+func says(subject, address string) answer.Asserted {
+	return answer.Asserted{Subject: subject, Address: address}
 }
 
 // look returns what is found of whom the provider names.
-func (s *site) look(said oidcrp.Asserted) (joining.Person, joining.Found) {
+func (s *site) look(said answer.Asserted) (joining.Person, joining.Found) {
 	s.Helper()
 	c, err := s.DB.Read().Connection(s.Context(), s.conID)
 	s.NoError(err)
@@ -94,7 +94,7 @@ func (s *site) write(who joining.Person, found joining.Found, own ...string) (lo
 }
 
 // in ends the test unless the person is signed in.
-func (s *site) in(said oidcrp.Asserted, own ...string) login.SignedIn {
+func (s *site) in(said answer.Asserted, own ...string) login.SignedIn {
 	s.Helper()
 	who, found := s.look(said)
 	in, err := s.write(who, found, own...)
@@ -103,7 +103,7 @@ func (s *site) in(said oidcrp.Asserted, own ...string) login.SignedIn {
 }
 
 // refused fails unless the check refuses the person, before the transaction and in it, where nothing is written.
-func (s *site) refused(check string, said oidcrp.Asserted) {
+func (s *site) refused(check string, said answer.Asserted) {
 	s.Helper()
 	who, found := s.look(said)
 	if found.Refused() != check {

@@ -48,7 +48,8 @@ func (c *Client) ReadySAML(ctx context.Context, conID string, isPending bool) (c
 // ReadMetadataAgain reads a provider's metadata because a response is signed by none of its certificates
 // (fault.Fault.ReadAgain): at most once a minute over all nodes, and only where they have an address. Callers that come
 // while it is read wait for that. changed reports that what is kept may be another than the caller has judged by: let
-// ReadySAML return it again. A provider that can't be read changes nothing, and is in the protocol. Errors: unavailable.
+// ReadySAML return it again. A provider that can't be read changes nothing, and is in the protocol: for a minute nobody
+// knows whether the response is right. Errors: provider_unavailable then, unavailable.
 func (c *Client) ReadMetadataAgain(ctx context.Context, conID string, isPending bool) (changed bool, err error) {
 	return c.readings.do(ctx, readingOf{conID, isPending}, func() (bool, error) {
 		kept, err := c.db.Read().KeptDiscovery(ctx, conID, isPending)
@@ -70,10 +71,7 @@ func (c *Client) ReadMetadataAgain(ctx context.Context, conID string, isPending 
 			return c.awaitReading(ctx, kept, now)
 		}
 		_, err = c.read(ctx, kept)
-		if isFault(err) {
-			return false, nil
-		}
-		return err == nil, err
+		return err == nil, Unavailable(err)
 	})
 }
 
@@ -136,8 +134,11 @@ func trusted(ctx context.Context, tx *access.Tx, conID string) (values [len(trus
 	return [...]string{strings.Join(all, " "), said.SSOURL}, err
 }
 
+// errUnread is the cause while metadata couldn't be read.
+var errUnread = errors.New("provider: the metadata could not be read within the last minute")
+
 // awaitReading waits while another node, or a request that needs the metadata for something else, may be reading them,
-// and reports whether they were read within a minute before now or since.
+// and reports whether they were read within a minute before now or since. Errors: provider_unavailable if that has failed.
 func (c *Client) awaitReading(ctx context.Context, kept store.KeptDiscovery, now time.Time) (bool, error) {
 	for {
 		is, err := c.db.Read().KeptDiscovery(ctx, kept.ConnectionID, kept.Pending)
@@ -148,7 +149,10 @@ func (c *Client) awaitReading(ctx context.Context, kept store.KeptDiscovery, now
 			return false, err
 		}
 		isOver := !is.At.Before(is.AskedAt) || c.db.Now().Sub(is.AskedAt) >= askWithin
-		if isOver {
+		switch {
+		case isOver && is.At.Before(is.AskedAt):
+			return false, &doorward.Error{Code: doorward.CodeProviderUnavailable, RetryAfter: retryAfter, Err: errUnread}
+		case isOver:
 			return now.Sub(is.At) < againEvery, nil
 		}
 		select {

@@ -11,7 +11,7 @@ import (
 // attemptsKept is how long entries of protocols are kept.
 const attemptsKept = 30 * day
 
-// Sweep makes the next keys, and deletes old entries of protocols, tests and used states. Several nodes may sweep at
+// Sweep makes the next keys, and deletes old entries of protocols, tests, used states and assertions. Several nodes may sweep at
 // the same time. Errors: unavailable.
 func (c *Client) Sweep(ctx context.Context) error {
 	return errors.Join(
@@ -23,5 +23,6 @@ func (c *Client) Sweep(ctx context.Context) error {
 			return tx.DeleteOldTests(ctx, tx.Now.Add(-doorward.TestsKept), limit)
 		}),
 		c.writer.InBatches(ctx, func(tx *store.Tx, limit int) (int64, error) { return tx.DeleteUsedStates(ctx, limit) }),
+		c.writer.InBatches(ctx, func(tx *store.Tx, limit int) (int64, error) { return tx.DeleteSAMLAssertions(ctx, limit) }),
 	)
 }

@@ -27,7 +27,7 @@ func TestStepUpUnderWay(t *testing.T) {
 				back, err := s.provider.SignIn(start.URL)
 				s.NoError(err)
 				s.NoError(s.logout(1, s.logoutToken(w.end)))
-				_, err = on.Finish(s.Context(), in.Caller, s.con.ID, back.Query(), start.Tab.Value)
+				_, err = on.Finish(s.Context(), in.Caller, s.con.ID, back.Query(), []signon.Tab{start.Tab})
 				if !w.refused {
 					s.NoError(err)
 					return
@@ -54,7 +54,7 @@ func TestStepUpByAnotherSession(t *testing.T) {
 					s.NoError(err)
 					back, err := s.provider.SignIn(start.URL)
 					s.NoError(err)
-					result, err := on.Finish(s.Context(), in.Caller, s.con.ID, back.Query(), start.Tab.Value)
+					result, err := on.Finish(s.Context(), in.Caller, s.con.ID, back.Query(), []signon.Tab{start.Tab})
 					s.NoError(err)
 					in.Token = result.Raised.Token
 				}

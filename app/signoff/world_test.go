@@ -75,7 +75,7 @@ func (s *site) letIn(domain string) {
 // begun is a sign-in for which the browser is at the provider, or comes back from it.
 type begun struct {
 	s    *site
-	tab  string
+	tab  signon.Tab
 	back func() (signon.Result, error)
 }
 
@@ -91,11 +91,11 @@ func (s *site) begin(subject, sid string) *begun {
 	on, by := s.Node(0).SignOn, apptest.Anonymous(0)
 	start, err := on.Start(s.Context(), by, s.con.ID, signon.Ask{})
 	s.NoError(err)
-	b := &begun{s: s, tab: start.Tab.Value}
+	b := &begun{s: s, tab: start.Tab}
 	b.back = func() (signon.Result, error) {
 		back, err := s.provider.SignIn(start.URL)
 		s.NoError(err)
-		return on.Finish(s.Context(), by, s.con.ID, back.Query(), b.tab)
+		return on.Finish(s.Context(), by, s.con.ID, back.Query(), []signon.Tab{b.tab})
 	}
 	return b
 }

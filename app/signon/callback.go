@@ -8,6 +8,8 @@ import (
 
 	"github.com/doorward/doorward"
 	"github.com/doorward/doorward/app/access"
+	"github.com/doorward/doorward/app/acs"
+	"github.com/doorward/doorward/app/answer"
 	"github.com/doorward/doorward/app/joining"
 	"github.com/doorward/doorward/app/login"
 	"github.com/doorward/doorward/app/provider"
@@ -16,46 +18,41 @@ import (
 	"github.com/doorward/doorward/store"
 )
 
-// TabOf returns the name of the cookie that a callback needs.
-func TabOf(query url.Values) string { return tabOf(query.Get("state")) }
-
-// Finish takes a provider's answer for the connection: the query of the callback, and the value of the cookie
-// TabOf. What is answered to the browser is in Result or in the error. Errors: not_found for a connection that
-// signs nobody in; sign_on_state for an answer to nothing that this browser has begun, or to something that is
-// over; sign_on_refused with the check; provider_unavailable; too_many_attempts; those of
+// Finish takes a provider's answer for the connection: the query of the callback, and the browser's cookies that
+// TabPrefix begins. What is answered to the browser is in Result or in the error; Result.Tab is set with an error, too.
+// Errors: not_found for a connection that signs nobody in; sign_on_state for an answer to nothing that this browser has
+// begun, or to something that is over; sign_on_refused with the check; provider_unavailable; too_many_attempts; those of
 // login.Login.EnterWith; master_key_missing, unavailable.
-func (s *SignOn) Finish(ctx context.Context, by doorward.Caller, conID string, query url.Values, tab string) (Result, error) {
-	f, isOurs, err := s.flowOf(ctx, conID, query, tab)
+func (s *SignOn) Finish(ctx context.Context, by doorward.Caller, conID string, query url.Values, tabs []Tab) (Result, error) {
+	arrived, err := s.arrive(ctx, conID, query, tabs)
 	if err != nil {
 		return Result{}, err
 	}
-	counters := refusals(by)
-	if !isOurs {
-		counters = strayCounters(by)
-	}
+	result := Result{Tab: arrived.tab}
+	counters := arrived.counters(by)
 	if err := access.CheckCounters(ctx, s.db, counters); err != nil {
-		return Result{}, err
+		return result, err
 	}
 	c, err := s.connection(ctx, conID)
 	if err != nil {
-		return Result{}, s.count(ctx, counters, err)
+		return result, s.count(ctx, counters, err)
 	}
-	if !isOurs {
-		return Result{}, s.refuseStray(ctx, by, c)
+	if !arrived.isBrowsers {
+		return result, s.refuseStray(ctx, by, c, counters)
 	}
-	a := attempt{s: s, by: by, connection: c, flow: f}
-	if err := a.useUp(ctx); err != nil {
-		return Result{}, err
+	a := attempt{s: s, by: by, connection: c, flow: arrived.flow, received: arrived.received, counters: counters}
+	if err := a.take(ctx, arrived); err != nil {
+		return result, err
 	}
-	result, err := a.finish(ctx, query)
-	result.Return = f.Return
+	result, err = a.finish(ctx, query)
+	result.Return, result.Tab = arrived.flow.Return, arrived.tab
 	return result, err
 }
 
 // count counts a callback that ends refused, and returns the error.
 func (s *SignOn) count(ctx context.Context, counters []access.Counter, reason error) error {
 	var e *doorward.Error
-	if !errors.As(reason, &e) || e.Kind() == doorward.KindUnavailable || e.Kind() == doorward.KindTooMany {
+	if len(counters) == 0 || !errors.As(reason, &e) || e.Kind() == doorward.KindUnavailable || e.Kind() == doorward.KindTooMany {
 		return reason
 	}
 	if err := s.writer.CountWithin(ctx, counters); err != nil {
@@ -64,39 +61,20 @@ func (s *SignOn) count(ctx context.Context, counters []access.Counter, reason er
 	return reason
 }
 
-// flowOf returns the flow in the cookie, and reports whether the answer belongs to it and it isn't over.
-func (s *SignOn) flowOf(ctx context.Context, conID string, query url.Values, tab string) (f flow, isOurs bool, err error) {
-	isOurs, err = s.open(ctx, conID, TabOf(query), tab, &f)
-	return f, isOurs && f.State == query.Get("state") && !f.isOver(s.db.Now()), err
-}
-
-// useUp uses the flow up. Errors: sign_on_state if it was used before.
-func (a *attempt) useUp(ctx context.Context) error {
-	unused := false
-	err := a.s.writer.Upkeep(ctx, func(tx *store.Tx) (err error) {
-		unused, err = tx.UseState(ctx, useHash("state", a.flow.State), a.flow.At.Add(FlowLife+time.Minute))
-		return err
-	})
-	if err == nil && !unused {
-		err = a.refuseAs(ctx, doorward.CodeSignOnState, faultOf(CheckState))
-	}
-	return err
-}
-
 // refuseStray refuses a callback without a cookie of the connection. A connection that signs nobody in isn't
 // there.
-func (s *SignOn) refuseStray(ctx context.Context, by doorward.Caller, c doorward.Connection) error {
+func (s *SignOn) refuseStray(ctx context.Context, by doorward.Caller, c doorward.Connection, counters []access.Counter) error {
 	signsIn, err := s.signsIn(ctx, s.db.Read(), c)
 	if err != nil {
 		return err
 	}
 	if !signsIn {
-		return s.count(ctx, strayCounters(by), doorward.Fail(doorward.CodeNotFound, ""))
+		return s.count(ctx, counters, doorward.Fail(doorward.CodeNotFound, ""))
 	}
 	if n := s.strays.Take(c.ID, s.db.Now()); n > 0 {
 		s.recordStrays(ctx, by, c.ID, n)
 	}
-	return s.count(ctx, strayCounters(by), stateError())
+	return s.count(ctx, counters, stateError())
 }
 
 func (s *SignOn) recordStrays(ctx context.Context, by doorward.Caller, conID string, n int) {
@@ -121,6 +99,9 @@ type attempt struct {
 	by         doorward.Caller
 	connection doorward.Connection
 	flow       flow
+	received   *acs.Received // of SAML; nil: OpenID Connect
+	accepted   acs.Accepted  // what was received, unless that is a fault
+	counters   []access.Counter
 	subject    string // of the provider, once it is known
 	address    string // in what is seen of a person who is refused
 	userID     string // of the account, once it is known
@@ -138,7 +119,7 @@ func (a *attempt) kind() doorward.AttemptKind {
 }
 
 // record writes the entry of the protocol. Nothing depends on whether that succeeds.
-func (a *attempt) record(ctx context.Context, outcome doorward.AttemptOutcome, f oidcrp.Fault) {
+func (a *attempt) record(ctx context.Context, outcome doorward.AttemptOutcome, f answer.Fault) {
 	a.s.tally.add(a.kind(), outcome, f.Check, 1)
 	a.s.connections.Record(ctx, doorward.Attempt{
 		ConnectionID: a.connection.ID, Kind: a.kind(), Outcome: outcome, Check: f.Check, Seen: f.Seen, Advice: f.Advice,
@@ -147,11 +128,11 @@ func (a *attempt) record(ctx context.Context, outcome doorward.AttemptOutcome, f
 }
 
 // refuse records a refusal in the protocol and in the trail, and returns the error.
-func (a *attempt) refuse(ctx context.Context, f oidcrp.Fault) error {
+func (a *attempt) refuse(ctx context.Context, f answer.Fault) error {
 	return a.refuseAs(ctx, doorward.CodeSignOnRefused, f)
 }
 
-func (a *attempt) refuseAs(ctx context.Context, code doorward.Code, f oidcrp.Fault) error {
+func (a *attempt) refuseAs(ctx context.Context, code doorward.Code, f answer.Fault) error {
 	reason := &doorward.Error{Code: code, Check: f.Check, Err: f.Err}
 	a.record(ctx, doorward.AttemptRefused, f)
 	if a.flow.Purpose == ForSignIn {
@@ -159,53 +140,35 @@ func (a *attempt) refuseAs(ctx context.Context, code doorward.Code, f oidcrp.Fau
 			return err
 		}
 	}
-	return a.s.count(ctx, refusals(a.by), reason)
+	return a.s.count(ctx, a.counters, reason)
 }
 
-// finish asks the provider, and goes on as the flow was begun for.
+// finish goes on as the flow was begun for, with what the provider has answered.
 func (a *attempt) finish(ctx context.Context, query url.Values) (Result, error) {
 	test, err := a.current(ctx)
 	if err != nil {
 		return Result{}, err
 	}
-	asking, cancel := whileAsking(ctx)
-	defer cancel()
-	ready, err := a.s.ready(asking, a.connection.ID, test.Pending)
-	if doorward.HasCode(err, doorward.CodeProviderUnavailable) {
-		return a.unavailable(ctx, err)
-	}
+	j, err := a.judge(ctx, query, test.Pending)
 	if err != nil {
 		return Result{}, err
 	}
-	said, err := a.s.connections.Provider().Finish(asking, ready.Discovery, ready.Config, a.flow.Flow, query)
-	a.subject = said.Subject
-	a.s.connections.SecretUsed(ctx, ready, said.UsedSecret)
+	a.subject = j.asserted.Subject
 	if a.flow.Purpose == ForTest {
-		return a.finishTest(ctx, ready, said, err)
+		return a.finishTest(ctx, j)
 	}
-	if err != nil {
-		return Result{}, a.fault(ctx, err)
+	if j.fault != nil {
+		return Result{}, a.fault(ctx, *j.fault)
 	}
 	rules, err := a.s.db.Read().Rules(ctx, a.connection.TenantID)
 	if err != nil {
 		return Result{}, err
 	}
-	h := hold(joining.NewPerson(a.connection, rules, ready.Parameters.Issuer, said), ready.Parameters, said, a.flow.At, a.s.db.Now())
+	h := hold(joining.NewPerson(a.connection, rules, j.by.IdentityIssuer(), j.asserted), j, a.flow.At, a.s.db.Now())
 	if a.flow.Purpose == ForStepUp {
 		return a.stepUp(ctx, h)
 	}
 	return a.signIn(ctx, h, proved{})
-}
-
-// writeWithin is what a callback keeps of its time for what it writes after the provider's answer, or without one.
-const writeWithin = 1500 * time.Millisecond
-
-// whileAsking returns the context in which the provider is asked: it ends writeWithin before the request's.
-func whileAsking(ctx context.Context) (context.Context, context.CancelFunc) {
-	if end, isBounded := ctx.Deadline(); isBounded {
-		return context.WithDeadline(ctx, end.Add(-writeWithin))
-	}
-	return context.WithCancel(ctx)
 }
 
 // current judges what may have changed since the sign-in began: whether the connection signs people in, or
@@ -225,30 +188,16 @@ func (a *attempt) current(ctx context.Context) (doorward.ConnectionTest, error) 
 	return doorward.ConnectionTest{}, err
 }
 
-// unavailable records that what the provider says of itself can't be read, and returns the error.
-func (a *attempt) unavailable(ctx context.Context, err error) (Result, error) {
-	f := &oidcrp.Fault{Check: oidcrp.CheckOfIssuer, Advice: oidcrp.AdviceRetry, Unavailable: true, Err: err}
-	if told, isFault := errors.AsType[*oidcrp.Fault](err); isFault {
-		f = told
-	}
-	if a.flow.Purpose == ForTest {
-		return a.finishTest(ctx, provider.Ready{}, oidcrp.Asserted{}, f)
-	}
-	a.record(ctx, doorward.AttemptUnavailable, *f)
-	return Result{}, err
-}
+// retryAfter is how long a browser waits before it comes again to a provider that was out of reach.
+const retryAfter = time.Minute
 
-// fault turns what oidcrp found into the error for the browser. A fault of the provider is no refusal.
-func (a *attempt) fault(ctx context.Context, err error) error {
-	var f *oidcrp.Fault
-	if !errors.As(err, &f) {
-		return err
-	}
+// fault turns what a check has found into the error for the browser. A fault of the provider is no refusal.
+func (a *attempt) fault(ctx context.Context, f answer.Fault) error {
 	if f.Unavailable {
-		a.record(ctx, doorward.AttemptUnavailable, *f)
-		return provider.Unavailable(f)
+		a.record(ctx, doorward.AttemptUnavailable, f)
+		return &doorward.Error{Code: doorward.CodeProviderUnavailable, RetryAfter: retryAfter, Err: &f}
 	}
-	return a.refuse(ctx, *f)
+	return a.refuse(ctx, f)
 }
 
 // signIn signs in whom the provider names, or asks for what is missing.
@@ -281,7 +230,7 @@ func (a *attempt) refusePerson(ctx context.Context, check string, h held, f join
 		fault.Seen = mailaddr.Domain(f.Address)
 	case joining.CheckJIT, joining.CheckRemoved, joining.CheckJoining:
 		a.address, fault.Seen = f.Address, f.Address
-		if fault.Seen != "" && !h.Verified {
+		if fault.Seen != "" && !h.Verified && a.connection.Type == doorward.OpenIDConnect { // SAML has no word for it
 			fault.Seen = "unverified: " + fault.Seen // before it, since a long address is cut
 		}
 	}
@@ -296,9 +245,9 @@ func replaces(by doorward.Caller, f joining.Found, c doorward.Connection) bool {
 
 // ask holds what the provider said, since the person is asked for something before the session.
 func (a *attempt) ask(ctx context.Context, h held) (Result, error) {
-	cookie, err := a.s.sealed(ctx, a.connection.ID, HeldCookie, h)
+	cookie, err := a.s.texts.Seal(ctx, a.connection.ID, HeldCookie, h)
 	if err == nil {
-		a.record(ctx, doorward.AttemptAsked, oidcrp.Fault{})
+		a.record(ctx, doorward.AttemptAsked, answer.Fault{})
 	}
 	return Result{Held: cookie}, err
 }
@@ -318,16 +267,16 @@ func (a *attempt) failed(ctx context.Context, h held, f joining.Found, err error
 		}
 		return Result{}, a.refuse(ctx, faultOf(CheckFactor))
 	case errors.As(err, &e) && (e.Kind() == doorward.KindForbidden || e.Code == doorward.CodeQuotaExceeded):
-		a.record(ctx, doorward.AttemptRefused, oidcrp.Fault{Seen: string(e.Code)})
-		return Result{}, a.s.count(ctx, refusals(a.by), err)
+		a.record(ctx, doorward.AttemptRefused, answer.Fault{Seen: string(e.Code)})
+		return Result{}, a.s.count(ctx, a.counters, err)
 	}
 	return Result{}, err
 }
 
 // signedIn records the end in the protocol. Groups that can't be read are said there.
 func (a *attempt) signedIn(ctx context.Context, h held, outcome login.Outcome) {
-	note, done := oidcrp.Fault{}, doorward.AttemptAsked
-	if h.Groups == oidcrp.GroupsOverage || h.Groups == oidcrp.GroupsMalformed {
+	note, done := answer.Fault{}, doorward.AttemptAsked
+	if h.Groups == answer.GroupsOverage || h.Groups == answer.GroupsMalformed {
 		note = faultOf(CheckGroups)
 		note.Seen = string(h.Groups)
 	}

@@ -255,7 +255,7 @@ func TestTest(t *testing.T) {
 // TestStrayCallbacks: callbacks without a cookie are one entry a minute, with a count, and limited.
 func TestStrayCallbacks(t *testing.T) {
 	apptest.OnSQLiteClock(t, apptest.NoLimits, apptest.NewStoppedClock, func(f *apptest.Fixture, clock *apptest.StoppedClock) {
-		w := &world{f}
+		w := &world{Fixture: f}
 		s := w.site("acme.example", doorward.JITDomains)
 		s.says("subject-1", "ann@acme.example", nil)
 		b := s.browser()
@@ -311,7 +311,7 @@ func TestStrayCallbacks(t *testing.T) {
 // TestRaceSameAnswer: of many callbacks with the same answer on two nodes, one opens a session; of many new
 // tabs of one new person, all are one account.
 func TestRaceSameAnswer(t *testing.T) {
-	onEach(t, func(w *world) {
+	onEachByBoth(t, func(w *world) {
 		s := w.site("acme.example", doorward.JITDomains)
 		s.says("subject-1", "ann@acme.example", nil)
 		b := s.browser()
@@ -339,7 +339,7 @@ func TestRaceSameAnswer(t *testing.T) {
 
 // TestRaceOff: once the connection is disabled, no sign-in by it opens a session that stays.
 func TestRaceOff(t *testing.T) {
-	onEach(t, func(w *world) {
+	onEachByBoth(t, func(w *world) {
 		for round := range apptest.Rounds(3, 20) {
 			s := w.site(w.NewEmail("d")[:3]+rand.Text()[:8]+".example", doorward.JITDomains)
 			s.domainFor("subject-1")
@@ -530,7 +530,7 @@ func TestAnswersInTime(t *testing.T) {
 		for kind, query := range queries {
 			ctx, cancel := waittest.Interrupt(w.Context(), 2*time.Second)
 			defer cancel()
-			_, err := b.signOn().Finish(ctx, b.by, s.conID, query, b.tabs[signon.TabOf(query)])
+			_, err := b.signOn().Finish(ctx, b.by, s.conID, query, b.cookies())
 			if code := apptest.Code(err); kind == doorward.AttemptSignIn && code != doorward.CodeProviderUnavailable || kind == doorward.AttemptTest && code != "" {
 				t.Errorf("%s: the answer is %v", kind, err)
 			}

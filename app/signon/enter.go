@@ -11,6 +11,7 @@ import (
 	"github.com/doorward/doorward/app/login"
 	"github.com/doorward/doorward/app/proof"
 	"github.com/doorward/doorward/internal/mailaddr"
+	"github.com/doorward/doorward/internal/samlsp/fault"
 )
 
 // proved is what the person has proved of the account, beside what the provider says: its OwnMethods. The
@@ -50,7 +51,7 @@ func (s *SignOn) tryEnter(ctx context.Context, by doorward.Caller, h held, f joi
 	p := own.Proof
 	p.Account, p.Issuer, p.TenantID = account, doorward.Issuer(h.Connection.ID), h.Connection.TenantID
 	p.Methods, p.ProviderAMR, p.AuthTime = []string{doorward.MethodFederated}, h.AMR, h.AuthTime
-	p.ProviderSession, p.BegunAt = h.Session, h.BegunAt
+	p.ProviderSession, p.BegunAt, p.ProviderUntil = h.Session, h.BegunAt, h.Until
 	if trustsFactor(h.Connection, h) {
 		p.Methods = append(p.Methods, doorward.MethodSeveral)
 	}
@@ -95,9 +96,25 @@ func (s *SignOn) stillSignsIn(ctx context.Context, tx *access.Tx, h held) error 
 	case current.Version() != h.Connection.Version():
 		return joining.ErrChanged
 	}
+	if err := s.stillSigned(ctx, tx, h); err != nil {
+		return err
+	}
 	unused, err := tx.UseState(ctx, useHash("held", h.ID), h.At.Add(FlowLife))
 	if err == nil && !unused {
 		err = joining.Refusal{Check: CheckState}
+	}
+	return err
+}
+
+// stillSigned refuses what was signed by a certificate that was taken away since, and a session that would be over by the
+// provider's word. Errors: joining.Refusal.
+func (s *SignOn) stillSigned(ctx context.Context, tx *access.Tx, h held) error {
+	if !h.Until.IsZero() && !tx.Now.Before(h.Until) {
+		return joining.Refusal{Check: fault.CheckTime}
+	}
+	isTrusted, err := s.acs.Trusts(ctx, tx.Reader, h.Connection.ID, h.SignedBy)
+	if err == nil && !isTrusted {
+		err = joining.Refusal{Check: fault.CheckCertificate}
 	}
 	return err
 }

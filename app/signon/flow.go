@@ -1,13 +1,9 @@
 package signon
 
 import (
-	"bytes"
-	"context"
 	"crypto/rand"
 	"crypto/sha256"
-	"encoding/base64"
-	"encoding/json"
-	"errors"
+	"slices"
 	"strings"
 	"time"
 	"unicode"
@@ -16,8 +12,6 @@ import (
 	"github.com/doorward/doorward/app/joining"
 	"github.com/doorward/doorward/app/provider"
 	"github.com/doorward/doorward/internal/oidcrp"
-	"github.com/doorward/doorward/internal/seal"
-	"github.com/doorward/doorward/store"
 )
 
 // Limits of what a browser keeps of sign-ins that have begun.
@@ -47,6 +41,8 @@ type flow struct {
 	ByLink  bool    `json:"byLink,omitempty"`  // a set-up link has asked for the test
 	Session string  `json:"session,omitempty"` // of a step-up
 	Return  string  `json:"return,omitempty"`  // as it was asked for, and allowed then
+	// Request is the id of a request of SAML, whose RelayState is Flow.State; empty: OpenID Connect.
+	Request string `json:"request,omitempty"`
 }
 
 // isOver reports whether the flow's time has passed.
@@ -69,59 +65,6 @@ func tabOf(state string) string {
 	return TabPrefix + strings.ToLower(base32Text.EncodeToString(sum[:8]))
 }
 
-// sealed returns the value of a cookie, which opens for the same connection and name alone.
-func (s *SignOn) sealed(ctx context.Context, conID, name string, v any) (string, error) {
-	key, err := s.key(ctx)
-	if err != nil {
-		return "", err
-	}
-	var text bytes.Buffer
-	plain := json.NewEncoder(&text)
-	plain.SetEscapeHTML(false) // else each & of a return address takes six bytes
-	err = plain.Encode(v)
-	return base64.RawURLEncoding.EncodeToString(key.Seal(seal.Place{Table: "cookies", ID: conID, Column: name}, text.Bytes())), err
-}
-
-// open reads what sealed has returned, and reports whether it could: not for another connection or name,
-// nor for anything made elsewhere.
-func (s *SignOn) open(ctx context.Context, conID, name, value string, into any) (bool, error) {
-	key, err := s.key(ctx)
-	if err != nil {
-		return false, err
-	}
-	bits, err := base64.RawURLEncoding.DecodeString(value)
-	if err != nil {
-		return false, nil
-	}
-	text, err := key.Open(seal.Place{Table: "cookies", ID: conID, Column: name}, bits)
-	return err == nil && json.Unmarshal(text, into) == nil, nil
-}
-
-// secretName is the name of the secret from which the key of these cookies is made.
-const secretName = "signon"
-
-// key returns the key that seals the cookies: the same on all nodes and after a restart. The first use in an
-// installation makes it.
-func (s *SignOn) key(ctx context.Context) (seal.Key, error) {
-	if key := s.cookieKey.Load(); key != nil {
-		return *key, nil
-	}
-	secret, err := s.db.Read().SharedSecret(ctx, secretName)
-	if errors.Is(err, store.ErrNone) {
-		fresh := []byte(rand.Text())
-		err = s.writer.Upkeep(ctx, func(tx *store.Tx) (err error) {
-			secret, err = tx.MakeSharedSecret(ctx, secretName, fresh)
-			return err
-		})
-	}
-	if err != nil {
-		return seal.Key{}, err
-	}
-	key := seal.KeyFrom(sha256.Sum256(append([]byte("cookies of sign-ins\x00"), secret...)))
-	s.cookieKey.Store(&key)
-	return key, nil
-}
-
 // held is what a provider has said of somebody, while the person is asked for something before the session.
 // It lies sealed in a cookie, and is used once.
 type held struct {
@@ -130,26 +73,32 @@ type held struct {
 	By []byte    `json:"by"` // providerOf what the connection signed people in by then
 	joining.Person
 	AMR      []string  `json:"amr,omitempty"`
-	Several  bool      `json:"several,omitempty"` // the provider's whole amr says that there was a second factor
-	ACR      string    `json:"acr,omitempty"`
+	Several  bool      `json:"several,omitempty"` // all methods that the provider names say that there was a second factor
+	ACR      string    `json:"acr,omitempty"`     // one that the connection trusted then
 	AuthTime time.Time `json:"authTime,omitzero"`
-	Session  string    `json:"session,omitempty"` // doorward.Assurance.ProviderSession
-	BegunAt  time.Time `json:"begunAt"`           // when the browser went to the provider
-	Agreed   bool      `json:"agreed,omitempty"`  // to replace the session of the browser
+	Until    time.Time `json:"until,omitzero"`     // doorward.Assurance.ProviderUntil
+	Session  string    `json:"session,omitempty"`  // doorward.Assurance.ProviderSession
+	SignedBy []string  `json:"signedBy,omitempty"` // acs.Accepted.SignedBy
+	BegunAt  time.Time `json:"begunAt"`            // when the browser went to the provider
+	Agreed   bool      `json:"agreed,omitempty"`   // to replace the session of the browser
 }
 
 // Limits of held, so that the cookie stays small.
 const (
 	maxAMR      = 10
-	maxAMRBytes = 40
-	maxACRBytes = 255
+	maxAMRBytes = 128 // of each value: the names of SAML are addresses
+	maxAMRTotal = 400 // of all values together
 )
 
 // hold returns what is kept of the provider's words, for a sign-in that began at begun.
-func hold(who joining.Person, by doorward.ConnectionParameters, a oidcrp.Asserted, begun, now time.Time) held {
-	h := held{ID: rand.Text(), At: now, By: providerOf(by), Person: who, AMR: bounded(a.AMR), Several: saysSeveral(a.AMR), AuthTime: a.AuthTime, BegunAt: begun, Session: provider.SessionOf(a.Session)}
-	if len(a.ACR) <= maxACRBytes {
-		h.ACR = a.ACR
+func hold(who joining.Person, j judged, begun, now time.Time) held {
+	a := j.asserted
+	h := held{
+		ID: rand.Text(), At: now, By: providerOf(j.by), Person: who, AMR: bounded(a.Methods), Several: saysSeveral(a.Methods),
+		AuthTime: a.At, Until: a.Until, Session: provider.SessionOf(a.Session), SignedBy: j.signedBy, BegunAt: begun,
+	}
+	if i := slices.IndexFunc(a.Contexts, func(name string) bool { return slices.Contains(who.Connection.FactorACR, name) }); i >= 0 {
+		h.ACR = a.Contexts[i]
 	}
 	return h
 }
@@ -157,16 +106,17 @@ func hold(who joining.Person, by doorward.ConnectionParameters, a oidcrp.Asserte
 // providerOf returns a hash of what says whom the provider's words mean. How the client proves itself to it, and
 // its secrets, are no part of that.
 func providerOf(p doorward.ConnectionParameters) []byte {
-	sum := sha256.Sum256([]byte(p.Issuer + "\x00" + p.ClientID + "\x00" + p.EmailFrom))
+	sum := sha256.Sum256([]byte(p.IdentityIssuer() + "\x00" + p.ClientID + "\x00" + p.EmailFrom))
 	return sum[:8]
 }
 
-// bounded returns values of amr without those that no column takes: they are stored as words.
+// bounded returns names of methods without those that no column takes: they are stored as words.
 func bounded(values []string) (few []string) {
+	left := maxAMRTotal
 	for _, v := range values {
 		isOdd := strings.ContainsFunc(v, func(r rune) bool { return unicode.IsSpace(r) || unicode.IsControl(r) })
-		if v != "" && len(v) <= maxAMRBytes && len(few) < maxAMR && !isOdd {
-			few = append(few, v)
+		if v != "" && len(v) <= min(left, maxAMRBytes) && len(few) < maxAMR && !isOdd && !slices.Contains(few, v) {
+			few, left = append(few, v), left-len(v)
 		}
 	}
 	return few

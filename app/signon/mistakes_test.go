@@ -256,7 +256,7 @@ func TestAdviceOfRefusals(t *testing.T) {
 			t.Errorf("the check %s advises %q", one.check, got)
 		}
 	}
-	onSQLite(t, func(w *world) {
+	byBoth(t, func(w *world) {
 		s := w.site("acme.example", doorward.JITOff)
 		refused := func(check, advice, email string) {
 			t.Helper()
@@ -321,7 +321,7 @@ func TestAddressOfRefused(t *testing.T) {
 // the test says so.
 func TestTestThatNeverEnds(t *testing.T) {
 	apptest.OnSQLiteClock(t, apptest.NoLimits, apptest.NewStoppedClock, func(f *apptest.Fixture, clock *apptest.StoppedClock) {
-		w := &world{f}
+		w := &world{Fixture: f}
 		s := w.site("acme.example", doorward.JITDomains)
 		s.provider.Change(func(p *oidctest.Settings) { p.Apps[0].RedirectURIs = []string{"https://doorward.example/callback"} })
 		wait := func(begins bool, advice string) {
@@ -351,7 +351,7 @@ func TestTestThatNeverEnds(t *testing.T) {
 // protocol has of it once who tested is erased.
 func TestClaimsOfTestsEnd(t *testing.T) {
 	apptest.OnSQLiteClock(t, apptest.NoLimits, apptest.NewStoppedClock, func(f *apptest.Fixture, clock *apptest.StoppedClock) {
-		w := &world{f}
+		w := &world{Fixture: f}
 		s := w.site("acme.example", doorward.JITDomains)
 		tester := s.member("tester", doorward.RoleOwner)
 		s.says("veravanish", "veravanish@elsewhere.example", map[string]any{"name": "Veravanish"}) // no random text has it

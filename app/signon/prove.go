@@ -54,8 +54,8 @@ func (s *SignOn) resume(ctx context.Context, by doorward.Caller, conID, cookie s
 	if err != nil {
 		return attempt{}, held{}, err
 	}
-	a, h := attempt{s: s, by: by, connection: c, flow: flow{Purpose: ForSignIn}}, held{}
-	isOurs, err := s.open(ctx, conID, HeldCookie, cookie, &h)
+	a, h := attempt{s: s, by: by, connection: c, flow: flow{Purpose: ForSignIn}, counters: refusals(by)}, held{}
+	isOurs, err := s.texts.Open(ctx, conID, HeldCookie, cookie, &h)
 	if err == nil && (!isOurs || isOver(h.At, s.db.Now()) || !bytes.Equal(h.By, providerOf(c.InForce))) {
 		err = stateError()
 	}

@@ -45,7 +45,7 @@ func (s *site) isJoined(userID string) bool {
 // TestRankOfOwner: a member with a custom role of the rank of OWNER proves the account, as an OWNER does, though
 // it is the tenant's alone.
 func TestRankOfOwner(t *testing.T) {
-	onSQLite(t, func(w *world) {
+	byBoth(t, func(w *world) {
 		s := w.site("acme.example", doorward.JITOff)
 		chief := s.member("chief", doorward.RoleAdmin)
 		w.NoError(apptest.ErrorOf(w.Node(0).Roles.Create(w.Context(), s.owner.Caller, role.Draft{Name: "CHIEF", Permissions: []string{"user.read", "sso.manage"}})))
@@ -60,7 +60,7 @@ func TestRankOfOwner(t *testing.T) {
 // TestProvedOnce: whom the tenant alone doesn't speak for proves the account once. An OWNER, a member of
 // another tenant, somebody with a factor, and an address that isn't proved are such.
 func TestProvedOnce(t *testing.T) {
-	onSQLite(t, func(w *world) {
+	byBoth(t, func(w *world) {
 		s := w.site("acme.example", doorward.JITOff)
 		other := w.site("globex.example", doorward.JITOff)
 		both := s.member("both", doorward.RoleUser)
@@ -119,7 +119,7 @@ func (b *browser) prove(password string) (signon.Result, error) {
 // TestReplacedSession: a browser with a live session of another account, or in another tenant, is asked before
 // that is replaced.
 func TestReplacedSession(t *testing.T) {
-	onSQLite(t, func(w *world) {
+	byBoth(t, func(w *world) {
 		s := w.site("acme.example", doorward.JITDomains)
 		ben := s.member("ben", doorward.RoleUser)
 		s.says("subject-1", "ann@acme.example", nil)
@@ -147,7 +147,7 @@ func TestReplacedSession(t *testing.T) {
 // TestPasswordBeforeFactor: where the tenant demands a factor and the account, which isn't managed, has none, its
 // password comes first.
 func TestPasswordBeforeFactor(t *testing.T) {
-	onSQLite(t, func(w *world) {
+	byBoth(t, func(w *world) {
 		s := w.site("acme.example", doorward.JITOff)
 		s.member("ben", doorward.RoleUser)
 		s.says("subject-ben", "ben@acme.example", nil)

@@ -26,7 +26,7 @@ func (s *site) setupLink() doorward.Caller {
 // TestTestByLink: a test that a set-up link has asked for is begun in the browser of that link alone, leads back to
 // the link's pages, and shows the link checks but no claims.
 func TestTestByLink(t *testing.T) {
-	onSQLite(t, func(w *world) {
+	byBoth(t, func(w *world) {
 		s, other := w.site("acme.example", doorward.JITOff), w.site("zeta.example", doorward.JITOff)
 		s.says("subject-1", "ann@acme.example", nil)
 		link, otherLink := s.setupLink(), other.setupLink()

@@ -1,12 +1,13 @@
 // Package signon signs people in by a tenant's own provider.
 //
 //	begun, err := signOn.Start(ctx, by, conID, signon.Ask{Return: "/inbox"}) // 303 to begun.URL, begun.Tab as a cookie
-//	result, err := signOn.Finish(ctx, by, conID, query, tab)                 // at the callback
+//	result, err := signOn.Finish(ctx, by, conID, query, tabs)                // at the callback
 //
 // Start writes nothing to the database: what it needs later lies sealed in a cookie of the browser. Finish
-// uses that up by one row, so that a replay and another node are refused. Then it goes on in this order:
+// uses that up by one row, so that a replay and another node are refused. Then it goes on in this order, whatever the
+// protocol:
 //
-//	internal/oidcrp   what the provider says, check by check
+//	judge.go          what the provider says, check by check, by internal/oidcrp or, as it was received, by app/acs
 //	app/joining       the account: the identity's; one that may be joined to it; one to be made; or none
 //	enter.go          what follows is written …
 //	app/login         … in the transaction that asks for a second factor or opens the session
@@ -22,17 +23,18 @@ import (
 	"context"
 	"encoding/base32"
 	"errors"
-	"sync/atomic"
+	"net/url"
 
 	"github.com/doorward/doorward"
 	"github.com/doorward/doorward/app/access"
+	"github.com/doorward/doorward/app/acs"
 	"github.com/doorward/doorward/app/factor"
 	"github.com/doorward/doorward/app/joining"
 	"github.com/doorward/doorward/app/login"
 	"github.com/doorward/doorward/app/proof"
 	"github.com/doorward/doorward/app/provider"
+	"github.com/doorward/doorward/app/sealed"
 	"github.com/doorward/doorward/app/session"
-	"github.com/doorward/doorward/internal/seal"
 	"github.com/doorward/doorward/store"
 )
 
@@ -46,22 +48,31 @@ type SignOn struct {
 	factors     *factor.Factors
 	verifier    *proof.Verifier
 	sessions    *session.Sessions
-	baseURL     string
+	texts       *sealed.Texts
+	acs         *acs.Receiver
 
-	cookieKey atomic.Pointer[seal.Key]
-	starts    starts
-	strays    provider.Strays
-	tally     tally
+	starts starts
+	strays provider.Strays
+	tally  tally
 }
 
-// New returns the feature. baseURL is the address of the installation, without a slash at the end.
+// New returns the feature.
 func New(writer *access.Writer, db *store.DB, connections *provider.Client, l *login.Login, factors *factor.Factors,
-	verifier *proof.Verifier, sessions *session.Sessions, baseURL string,
+	verifier *proof.Verifier, sessions *session.Sessions,
 ) *SignOn {
+	texts := sealed.New(writer, db, secretName)
 	return &SignOn{
 		writer: writer, db: db, connections: connections, joining: joining.New(db, factors), login: l, factors: factors, verifier: verifier, sessions: sessions,
-		baseURL: baseURL, tally: newTally(),
+		texts: texts, acs: acs.New(writer, db, connections, texts), tally: newTally(),
 	}
+}
+
+// secretName is the name of the secret from which the key of cookies is made.
+const secretName = "signon"
+
+// Receive takes a SAML response; see acs.Receiver.Receive.
+func (s *SignOn) Receive(ctx context.Context, by doorward.Caller, conID string, form url.Values) (url.Values, error) {
+	return s.acs.Receive(ctx, by, conID, form)
 }
 
 var base32Text = base32.StdEncoding.WithPadding(base32.NoPadding)
@@ -76,6 +87,7 @@ type Result struct {
 	Second  *factor.NewChallenge
 	Test    string // id of the test that has ended
 	ByLink  bool   // a set-up link has asked for that test
+	Tab     string // the name of the cookie that was used; empty: none
 }
 
 // errTries: somebody else has changed at each try what was read before the transaction.

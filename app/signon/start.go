@@ -13,6 +13,8 @@ import (
 	"github.com/doorward/doorward"
 	"github.com/doorward/doorward/app/provider"
 	"github.com/doorward/doorward/internal/oidcrp"
+	"github.com/doorward/doorward/internal/samlsp"
+	"github.com/doorward/doorward/internal/samlsp/fault"
 	"github.com/doorward/doorward/store"
 )
 
@@ -47,26 +49,44 @@ func (s *SignOn) Start(ctx context.Context, by doorward.Caller, conID string, as
 	if err != nil {
 		return Begun{}, err
 	}
-	ready, err := s.ready(ctx, conID, pending)
-	if err != nil {
+	begun := Begun{Tab: Tab{Name: tabOf(f.State)}}
+	if begun.URL, err = s.address(ctx, c, &f, pending, ask); err != nil {
 		return Begun{}, err
 	}
-	begun := Begun{URL: oidcrp.AuthURL(ready.Discovery, ready.Config, f.Flow, hint(ask.LoginHint)), Tab: Tab{Name: tabOf(f.State)}}
-	if begun.Tab.Value, err = s.sealed(ctx, conID, begun.Tab.Name, f); err != nil {
+	if begun.Tab.Value, err = s.texts.Seal(ctx, conID, begun.Tab.Name, f); err != nil {
 		return Begun{}, err
 	}
 	begun.Drop, err = s.surplus(ctx, conID, ask.Tabs)
 	return begun, err
 }
 
+// address returns where the browser goes, and notes in the flow which request it takes there.
+func (s *SignOn) address(ctx context.Context, c doorward.Connection, f *flow, pending bool, ask Ask) (address string, err error) {
+	if c.Type == doorward.SAML {
+		address, f.Request, err = s.acs.Begin(ctx, c.ID, pending, samlsp.Ask{RelayState: f.State, Fresh: f.Fresh, Contexts: stepUpContexts(c, *f)})
+		return address, refusedIfIncomplete(err, fault.CheckCertificate)
+	}
+	ready, err := s.ready(ctx, c.ID, pending)
+	if err != nil {
+		return "", err
+	}
+	return oidcrp.AuthURL(ready.Discovery, ready.Config, f.Flow, hint(ask.LoginHint)), nil
+}
+
+// refusedIfIncomplete returns sign_on_refused with the check in place of the error for a connection of which a part is
+// missing.
+func refusedIfIncomplete(err error, check string) error {
+	if doorward.HasCode(err, doorward.CodeValidationFailed) {
+		return &doorward.Error{Code: doorward.CodeSignOnRefused, Check: check}
+	}
+	return err
+}
+
 // ready returns what the connection signs people in by. Errors: sign_on_refused if a part of it is missing, and
 // otherwise those of provider.Client.Ready.
 func (s *SignOn) ready(ctx context.Context, conID string, pending bool) (provider.Ready, error) {
 	ready, err := s.connections.Ready(ctx, conID, pending)
-	if doorward.HasCode(err, doorward.CodeValidationFailed) {
-		err = &doorward.Error{Code: doorward.CodeSignOnRefused, Check: oidcrp.CheckClient}
-	}
-	return ready, err
+	return ready, refusedIfIncomplete(err, oidcrp.CheckClient)
 }
 
 // flow returns what the sign-in is for, and whether it is by parameters that await a switch.
@@ -136,7 +156,7 @@ func (s *SignOn) surplus(ctx context.Context, conID string, tabs []Tab) (drop []
 	var kept []open
 	for _, tab := range tabs {
 		var f flow
-		isOurs, err := s.open(ctx, conID, tab.Name, tab.Value, &f)
+		isOurs, err := s.texts.Open(ctx, conID, tab.Name, tab.Value, &f)
 		switch {
 		case err != nil:
 			return nil, err

@@ -7,6 +7,7 @@ import (
 	"github.com/doorward/doorward"
 	"github.com/doorward/doorward/app/joining"
 	"github.com/doorward/doorward/internal/oidcrp"
+	"github.com/doorward/doorward/internal/samlsp/fault"
 )
 
 // Metric is how sign-ins and step-ups by connections of this process have ended. It names no connection: an
@@ -19,7 +20,9 @@ type Metric struct {
 // Metrics are all of them.
 var Metrics = func() []Metric {
 	all := []Metric{{Outcome: doorward.AttemptSignedIn}, {Outcome: doorward.AttemptAsked}, {Outcome: doorward.AttemptDone}, {Outcome: doorward.AttemptUnavailable}, {Outcome: doorward.AttemptRefused}}
-	for _, name := range slices.Concat(oidcrp.Checks, joining.Checks, []string{CheckFactor}) {
+	names := slices.Concat(oidcrp.Checks, fault.Checks, joining.Checks, []string{CheckFactor})
+	slices.Sort(names)
+	for _, name := range slices.Compact(names) {
 		all = append(all, Metric{doorward.AttemptRefused, name})
 	}
 	return all

@@ -21,13 +21,15 @@ import (
 // world is an installation with tenants that have a provider each.
 type world struct {
 	*apptest.Fixture
+	bySAML bool // the providers speak SAML
 }
 
 // site is a tenant with its provider, and a connection that signs people in.
 type site struct {
 	w        *world
 	owner    apptest.Person
-	provider *oidctest.Provider
+	provider *oidctest.Provider // nil: saml
+	saml     *samlProvider
 	conID    string
 	domain   string // proved for the connection
 }
@@ -36,12 +38,32 @@ const clientID, clientSecret = apptest.ClientID, apptest.ClientSecret
 
 func onEach(t *testing.T, test func(*world)) {
 	t.Helper()
-	apptest.OnEach(t, func(f *apptest.Fixture) { test(&world{f}) })
+	apptest.OnEach(t, func(f *apptest.Fixture) { test(&world{Fixture: f}) })
 }
 
 func onSQLite(t *testing.T, test func(*world)) {
 	t.Helper()
-	apptest.OnSQLite(t, func(f *apptest.Fixture) { test(&world{f}) })
+	apptest.OnSQLite(t, func(f *apptest.Fixture) { test(&world{Fixture: f}) })
+}
+
+// byBoth runs the test with providers of each protocol.
+func byBoth(t *testing.T, test func(*world)) {
+	t.Helper()
+	for name, bySAML := range map[string]bool{"oidc": false, "saml": true} {
+		t.Run(name, func(t *testing.T) {
+			apptest.OnSQLite(t, func(f *apptest.Fixture) { test(&world{Fixture: f, bySAML: bySAML}) })
+		})
+	}
+}
+
+// onEachByBoth is byBoth on each database.
+func onEachByBoth(t *testing.T, test func(*world)) {
+	t.Helper()
+	for name, bySAML := range map[string]bool{"oidc": false, "saml": true} {
+		t.Run(name, func(t *testing.T) {
+			apptest.OnEach(t, func(f *apptest.Fixture) { test(&world{Fixture: f, bySAML: bySAML}) })
+		})
+	}
 }
 
 // tenantID is the tenant of the site.
@@ -51,6 +73,9 @@ func (s *site) tenantID() string { return s.owner.User.TenantID }
 func (w *world) site(domain string, jit doorward.JIT) *site {
 	w.Helper()
 	_, owner := w.Tenant()
+	if w.bySAML {
+		return w.samlSite(owner, domain, jit)
+	}
 	s := &site{w: w, owner: owner, provider: w.Provider(), domain: domain}
 	d := apptest.DraftOf(s.provider)
 	d.Name, d.JIT = new("Provider of "+domain), new(string(jit))
@@ -79,6 +104,14 @@ func (s *site) setMode(tx *store.Tx, mode doorward.SSOMode) error {
 	return tx.SetSSOPolicy(s.w.Context(), doorward.SSOPolicy{TenantID: s.tenantID(), Mode: mode, Revision: tx.Now.UnixMicro(), ChangedAt: tx.Now, BeforeMode: doorward.SSOOff})
 }
 
+// issuer is that of the site's identities.
+func (s *site) issuer() string {
+	if s.saml != nil {
+		return s.saml.EntityID
+	}
+	return s.provider.Issuer()
+}
+
 // edit changes the connection.
 func (s *site) edit(change func(*doorward.Connection)) {
 	s.w.Helper()
@@ -94,6 +127,10 @@ func (s *site) edit(change func(*doorward.Connection)) {
 
 // says makes the provider name somebody at the next sign-in.
 func (s *site) says(subject, email string, claims map[string]any) {
+	if s.saml != nil {
+		s.saml.says(subject, email, claims)
+		return
+	}
 	s.provider.Change(func(p *oidctest.Settings) {
 		p.Person = oidctest.Person{Subject: subject, Email: email, IsVerified: true, Claims: claims}
 	})
@@ -123,11 +160,17 @@ func (b *browser) as(p apptest.Person) *browser {
 
 func (b *browser) signOn() *signon.SignOn { return b.s.w.Node(b.node).SignOn }
 
+// cookies are those of sign-ins that have begun.
+func (b *browser) cookies() (all []signon.Tab) {
+	for name, value := range b.tabs {
+		all = append(all, signon.Tab{Name: name, Value: value})
+	}
+	return all
+}
+
 // start begins a sign-in and returns the address of the provider.
 func (b *browser) start(ask signon.Ask) (string, error) {
-	for name, value := range b.tabs {
-		ask.Tabs = append(ask.Tabs, signon.Tab{Name: name, Value: value})
-	}
+	ask.Tabs = b.cookies()
 	begun, err := b.signOn().Start(b.s.w.Context(), b.by, b.s.conID, ask)
 	if err != nil {
 		return "", err
@@ -142,6 +185,11 @@ func (b *browser) start(ask signon.Ask) (string, error) {
 // callback returns what the provider sends the browser back with.
 func (b *browser) callback(address string) url.Values {
 	b.s.w.Helper()
+	if b.s.saml != nil {
+		query, err := b.post(b.s.saml.answer(b, address))
+		b.s.w.NoError(err)
+		return query
+	}
 	back, err := b.s.provider.SignIn(address)
 	b.s.w.NoError(err)
 	return back.Query()
@@ -149,7 +197,7 @@ func (b *browser) callback(address string) url.Values {
 
 // finish takes the answer of the provider.
 func (b *browser) finish(query url.Values) (signon.Result, error) {
-	result, err := b.signOn().Finish(b.s.w.Context(), b.by, b.s.conID, query, b.tabs[signon.TabOf(query)])
+	result, err := b.signOn().Finish(b.s.w.Context(), b.by, b.s.conID, query, b.cookies())
 	b.held = result.Held
 	return result, err
 }
@@ -195,7 +243,7 @@ func (s *site) refused(check string, act func() (signon.Result, error)) {
 }
 
 // notWritten are tables that a refusal may write.
-var notWritten = []string{"connection_attempts", "used_states", "inbox", "throttles", "shared_secrets", "connection_secrets", "goose_db_version"}
+var notWritten = []string{"connection_attempts", "used_states", "saml_assertions", "inbox", "throttles", "shared_secrets", "connection_secrets", "goose_db_version"}
 
 // rows counts the rows of all tables but notWritten.
 func (w *world) rows() map[string]int {

@@ -118,7 +118,7 @@ func TestSignIn(t *testing.T) {
 		Subject: "ann-7", Address: "ann@example.com", Groups: samlsp.Groups{State: samlsp.GroupsList, Names: []string{"staff", "admins"}},
 		Methods: []string{"urn:oasis:names:tc:SAML:2.0:ac:classes:PasswordProtectedTransport"},
 		At:      w.now, SessionUntil: w.now.Add(time.Hour), IssuedAt: w.now, AcceptedUntil: w.now.Add(10 * time.Minute),
-		AssertionID: got.AssertionID, RequestID: got.RequestID, Names: []string{"email", "groups"},
+		AssertionID: got.AssertionID, RequestID: got.RequestID, SignedBy: []string{w.config.Provider.Certificates[0].Fingerprint}, Names: []string{"email", "groups"},
 		Values: map[string][]string{
 			"NameID": {"ann-7"}, "NameIDFormat": {samlsp.NameIDPersistent}, "email": {"ann@example.com"}, "groups": {"staff", "admins"},
 		},

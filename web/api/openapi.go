@@ -164,6 +164,10 @@ func (d document) add(r front.Route) {
 	if r.Endpoint.Return {
 		op.Responses["303"] = d.redirect(r)
 	}
+	if r.Endpoint.Page {
+		page := front.Route{Endpoint: front.Endpoint{Status: http.StatusOK, OutMedia: "text/html"}}
+		op.Responses["200"] = d.success(page)
+	}
 	if in := r.Endpoint.In; in != nil {
 		optional := in.Implements(reflect.TypeFor[front.OptionalBody]())
 		op.RequestBody = &huma.RequestBody{Required: !optional, Content: d.content("application/json", in)}

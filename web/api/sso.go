@@ -5,7 +5,9 @@ import (
 	"net/http"
 
 	"github.com/doorward/doorward"
+	"github.com/doorward/doorward/app/acs"
 	"github.com/doorward/doorward/app/signon"
+	"github.com/doorward/doorward/internal/samlsp"
 	"github.com/doorward/doorward/web/front"
 	"github.com/doorward/doorward/web/ui"
 )
@@ -14,17 +16,18 @@ import (
 func (a *api) signOnRoutes() []front.Route {
 	return []front.Route{
 		front.On("GET /api/v2/auth/sso/{con}/start", front.Public(), redirects(a.startSignOn), docStartSignOn).CallsOut(),
-		front.On("GET /api/v2/auth/sso/{con}/callback", front.Public(), redirects(a.finishSignOn).OpensSession(), docFinishSignOn).CallsOut(),
+		front.On("GET /api/v2/auth/sso/{con}/callback", front.Public(), finishes(a.finishSignOn).OpensSession(), docFinishSignOn).CallsOut(),
+		front.On("POST /api/v2/auth/sso/{con}/acs", front.Public(), receives(a.receiveSAML), docReceiveSAML).CallsOut().FromAnyOrigin(),
 		front.On("POST /api/v2/sso/connections/{id}/test", front.Allowed(doorward.ConnectionTry), front.JSON(http.StatusCreated, a.testConnection), docTestConnection).CallsOut(),
 	}
 }
 
-// redirects returns the endpoint of a browser that is led on. Its errors are pages for browsers, and problems for
-// other clients.
+// redirects returns the endpoint of a browser that is led on, unless fn has answered and returns no address. Its errors
+// are pages for browsers, and problems for other clients.
 func redirects(fn func(context.Context, *front.Call) (string, error)) front.Endpoint {
 	e := front.Raw(func(ctx context.Context, c *front.Call) error {
 		to, err := fn(ctx, c)
-		if err == nil {
+		if err == nil && to != "" {
 			c.W.Header().Set("Location", to)
 			c.W.WriteHeader(http.StatusSeeOther)
 		}
@@ -71,9 +74,7 @@ func (a *api) startSignOn(ctx context.Context, c *front.Call) (string, error) {
 	if c.FromElsewhere() {
 		return c.Site().BasePath() + ui.SignOnWith(ui.SignOnPage(conID), ask.Return, ask.LoginHint), nil
 	}
-	for name, value := range c.CookiesLike(signon.TabPrefix) {
-		ask.Tabs = append(ask.Tabs, signon.Tab{Name: name, Value: value})
-	}
+	ask.Tabs = tabsOf(c)
 	by, err := browser(ctx, c)
 	if err != nil {
 		return "", err
@@ -90,6 +91,14 @@ func (a *api) startSignOn(ctx context.Context, c *front.Call) (string, error) {
 	}
 	c.SetCookie(begun.Tab.Name, begun.Tab.Value, int(signon.FlowLife.Seconds()))
 	return begun.URL, nil
+}
+
+// tabsOf returns the browser's cookies of sign-ins that have begun.
+func tabsOf(c *front.Call) (all []signon.Tab) {
+	for name, value := range c.CookiesLike(signon.TabPrefix) {
+		all = append(all, signon.Tab{Name: name, Value: value})
+	}
+	return all
 }
 
 // setupLink returns the id of the set-up link by which the browser has begun, for a test; empty: none. Errors:
@@ -117,12 +126,14 @@ func browser(ctx context.Context, c *front.Call) (doorward.Caller, error) {
 
 var docFinishSignOn = front.Doc{
 	ID: "finishSignOn", Tag: "Sign-on", Summary: "End a sign-in at a tenant's own provider",
-	Description: "The address that the provider leads the browser to. The answer leads on to the address that the sign-in began with, to a page that asks for something more, or to the result of a test. Refusals are a page for browsers, with the id of the request; the protocol of the connection says more.",
+	Description: "The address that the provider leads the browser to. The answer leads on to the address that the sign-in began with, to a page that asks for something more, or to the result of a test. A browser that comes with the response of a SAML provider was led here by POST /api/v2/auth/sso/{con}/acs. Refusals are a page for browsers, with the id of the request; the protocol of the connection says more.",
 	Query: []front.Parameter{
 		{Name: "state", Description: "As it was given to the provider"},
 		{Name: "code", Description: "Of the provider"},
 		{Name: "iss", Description: "The issuer (RFC 9207)"},
 		{Name: "error", Description: "Of the provider"},
+		{Name: "received", Description: "What the response of a SAML provider has come to, sealed"},
+		{Name: "unsolicited", Description: "A SAML provider has led the browser here without being asked"},
 	},
 	Headers: []front.Parameter{{Name: "Location", Description: "Where the browser goes"}},
 	Errors: []doorward.Code{
@@ -132,6 +143,10 @@ var docFinishSignOn = front.Doc{
 }
 
 func (a *api) finishSignOn(ctx context.Context, c *front.Call) (string, error) {
+	query := c.R.URL.Query()
+	if acs.IsUnsolicited(query) {
+		return "", c.Site().Unsolicited(ctx, c)
+	}
 	conID, err := c.ID("con", doorward.PrefixConnection)
 	if err == nil && isEmbedded(c) {
 		err = &doorward.Error{Code: doorward.CodeSignOnState, Check: signon.CheckState}
@@ -148,17 +163,62 @@ func (a *api) finishSignOn(ctx context.Context, c *front.Call) (string, error) {
 		hash := token.Hash()
 		by.Replaced = append(by.Replaced, hash[:])
 	}
-	query := c.R.URL.Query()
-	name := signon.TabOf(query)
-	tab := c.Cookie(name)
-	result, err := a.app.SignOn.Finish(ctx, by, conID, query, tab)
-	if tab != "" && !doorward.HasCode(err, doorward.CodeTooManyAttempts) { // then it can be loaded again
-		c.SetCookie(name, "", 0)
+	result, err := a.app.SignOn.Finish(ctx, by, conID, query, tabsOf(c))
+	if result.Tab != "" && !doorward.HasCode(err, doorward.CodeTooManyAttempts) { // then it can be loaded again
+		c.SetCookie(result.Tab, "", 0)
 	}
 	if err != nil {
 		return "", err
 	}
 	return ui.AfterSignOn(c, conID, by, result), nil
+}
+
+// The fields of a form at acs (saml-bindings 3.5.4).
+var responseFields = []front.Parameter{
+	{Name: "SAMLResponse", Description: "The response, in base64"},
+	{Name: "RelayState", Description: "As it was given to the provider"},
+}
+
+// finishes is redirects for an endpoint that may answer with a page.
+func finishes(fn func(context.Context, *front.Call) (string, error)) front.Endpoint {
+	e := redirects(fn)
+	e.Page = true
+	return e
+}
+
+// receives is redirects for a form with a response of SAML, from a page of the provider.
+func receives(fn func(context.Context, *front.Call) (string, error)) front.Endpoint {
+	e := redirects(fn)
+	e.Media, e.Fields = []string{"application/x-www-form-urlencoded"}, responseFields
+	return e
+}
+
+var docReceiveSAML = front.Doc{
+	ID: "receiveSAML", Tag: "Sign-on", Summary: "Receive a SAML response",
+	Description: "The assertion consumer service of a connection of type saml, by HTTP-POST: a page of the provider sends the browser here with a form of at most 400 KiB. It needs no cookie, and is judged here; the answer leads to the callback in any case, where the browser that has begun is signed in, or refused. A response that answers no request isn't looked at: a page says to start the sign-in here. 60 refused responses a minute and client address, then 429.",
+	Headers: []front.Parameter{{Name: "Location", Description: "The callback of the connection"}},
+	Errors: []doorward.Code{
+		doorward.CodeNotFound, doorward.CodeSignOnState, doorward.CodeTooManyAttempts, doorward.CodeMasterKeyMissing,
+	},
+}
+
+func (a *api) receiveSAML(ctx context.Context, c *front.Call) (string, error) {
+	conID, err := c.ID("con", doorward.PrefixConnection)
+	if err == nil && isEmbedded(c) {
+		err = &doorward.Error{Code: doorward.CodeSignOnState, Check: signon.CheckState}
+	}
+	if err != nil {
+		return "", err
+	}
+	form, err := c.FormUpTo(samlsp.FormMax)
+	if err != nil {
+		return "", err
+	}
+	query, err := a.app.SignOn.Receive(ctx, c.Caller, conID, form)
+	if err != nil {
+		return "", err
+	}
+	return c.Site().BasePath() + "/api/v2/auth/sso/" + conID + "/callback?" + query.Encode(), nil
 }
 
 // isEmbedded reports whether a page loads the address as a part of itself, such as an image (W3C, Fetch Metadata

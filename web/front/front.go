@@ -54,6 +54,10 @@ type Site struct {
 	// whether it could. It may be nil.
 	ErrorPage func(c *Call, err error) bool
 
+	// Unsolicited answers a browser that a SAML provider has led to the callback of a connection without being asked: with a
+	// page at which a sign-in begins.
+	Unsolicited func(ctx context.Context, c *Call) error
+
 	// Foreign answers a failed request in the form of another specification than that of problems, and reports whether the
 	// path is one of its own. It may be nil.
 	Foreign func(c *Call, path string, err error) bool
@@ -152,6 +156,7 @@ type Route struct {
 	check    bool             // see Check
 	callsOut bool             // see CallsOut
 	strict   bool             // see StrictQuery
+	anywhere bool             // see FromAnyOrigin
 	file     *Content         // set by File, with its name; nil for other routes
 	fileName string
 }
@@ -186,6 +191,16 @@ func (r Route) CallsOut() Route {
 	r.callsOut = true
 	return r
 }
+
+// FromAnyOrigin marks a route to which pages of any origin may send forms: it does nothing by a cookie. Its path is still
+// none that they may read the answer of.
+func (r Route) FromAnyOrigin() Route {
+	r.anywhere = true
+	return r
+}
+
+// IsFromAnyOrigin reports whether the route is marked by FromAnyOrigin.
+func (r Route) IsFromAnyOrigin() bool { return r.anywhere }
 
 // IsCallingOut reports whether the route is marked by CallsOut.
 func (r Route) IsCallingOut() bool { return r.callsOut }
@@ -279,7 +294,10 @@ func (s *Site) serve(w http.ResponseWriter, r *http.Request, route Route) {
 	if route.Endpoint.Foreign {
 		c.keepVisibleID()
 	}
-	err := s.sameOrigin(r)
+	var err error
+	if !route.anywhere {
+		err = s.sameOrigin(r)
+	}
 	if err == nil {
 		c.Caller, err = route.Guard.Admit(r.Context(), s, r)
 		c.SetLogCaller(c.Caller)

@@ -78,6 +78,7 @@ type Endpoint struct {
 	OutMedia string
 	Cookie   string // how a success changes the session cookie, for the reference: Markdown from the = on, within a code span; may be empty
 	Return   bool   // whether a success may be 303, see Returns
+	Page     bool   // whether it may be a page, with 200, in place of Status
 	CSV      bool   // the answer is also available as CSV
 	DryRun   bool   // a dry run is answered with 200 in place of Status, see Call.SetDryRun
 	// Creates: it makes something and takes an Idempotency-Key, see Create.

@@ -151,6 +151,8 @@ func samples() []uitest.Sample {
 func signOnSamples() []uitest.Sample {
 	connection := doorward.Connection{ID: "con_1", Name: "Okta"}
 	start := signOnStart{Shown: signon.Shown{Connection: connection, Tenant: withWordmark}, Start: "/api/v2/auth/sso/con_1/start"}
+	unsolicited := start
+	unsolicited.Unsolicited = true
 	current := start
 	current.Email = acme.Email
 	waits := waiting{signon.Waiting{Connection: connection, Tenant: withWordmark, Email: acme.Email, Proves: true, Password: true, Passkey: true}, "", "/sso/con_1"}
@@ -159,6 +161,7 @@ func signOnSamples() []uitest.Sample {
 	failed := doorward.ConnectionTest{Status: doorward.TestFailed, Checks: []doorward.TestCheck{{Name: "aud", Seen: "another", Wanted: "doorward"}}}
 	return []uitest.Sample{
 		{Name: "sso", View: ui.View{Page: "sso", Tenant: withWordmark, Body: start}},
+		{Name: "sso-unsolicited", View: ui.View{Page: "sso", Tenant: withWordmark, Body: unsolicited}},
 		{Name: "sso-current", View: ui.View{Page: "sso", Tenant: withWordmark, Body: current}, Frame: ui.Frame{Caller: ann}},
 		{Name: "ssocontinue", View: ui.View{Page: "ssocontinue", Scripts: passkeyScripts, Body: waits}},
 		{Name: "ssocontinue-refused", View: ui.View{Page: "ssocontinue", Body: waits}, Frame: wrong},

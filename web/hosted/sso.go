@@ -8,6 +8,7 @@ import (
 	"github.com/doorward/doorward/app/factor"
 	"github.com/doorward/doorward/app/login"
 	"github.com/doorward/doorward/app/signon"
+	"github.com/doorward/doorward/web/front"
 	"github.com/doorward/doorward/web/ui"
 )
 
@@ -18,9 +19,22 @@ type signOnStart struct {
 	Start string // path of the API, without that of the base URL
 	Hint  string // the address for the provider
 	Email string // of the session that the browser has; empty: none
+	// Unsolicited reports whether the provider has led the browser here without being asked.
+	Unsolicited bool
 }
 
 func (h *hosted) showSignOn(ctx context.Context, c *ui.Call) (ui.View, error) {
+	return h.signOnPage(ctx, c, false)
+}
+
+// Unsolicited answers with the page that says to start the sign-in here, to a browser that a SAML provider has led to the
+// callback without being asked, for front.Site.
+func Unsolicited(ctx context.Context, fc *front.Call) error {
+	h := hosted{fc.Site().App}
+	return set.Answer(fc, func(c *ui.Call) (ui.View, error) { return h.signOnPage(ctx, c, true) })
+}
+
+func (h *hosted) signOnPage(ctx context.Context, c *ui.Call, isUnsolicited bool) (ui.View, error) {
 	conID, err := c.ID("con", doorward.PrefixConnection)
 	if err != nil {
 		return ui.View{}, err
@@ -29,7 +43,7 @@ func (h *hosted) showSignOn(ctx context.Context, c *ui.Call) (ui.View, error) {
 	if err != nil {
 		return ui.View{}, err
 	}
-	start := signOnStart{Shown: shown, Start: "/api/v2/auth/sso/" + conID + "/start", Hint: c.R.URL.Query().Get("loginHint")}
+	start := signOnStart{Shown: shown, Start: "/api/v2/auth/sso/" + conID + "/start", Hint: c.R.URL.Query().Get("loginHint"), Unsolicited: isUnsolicited}
 	if c.Caller.Kind == doorward.ByUser {
 		start.Email = c.Caller.Email
 	}

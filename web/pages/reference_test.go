@@ -230,7 +230,7 @@ func TestExamplesWorkUnchanged(t *testing.T) {
 var expectedCodes = map[string]string{
 	"applyModel":  "precondition_failed",
 	"startSignOn": "not_found", "finishSignOn": "not_found", "testConnection": "not_found",
-	"revokeByProvider": "not_found", "logOutByProvider": "not_found",
+	"revokeByProvider": "not_found", "logOutByProvider": "not_found", "receiveSAML": "not_found",
 	"explainAccess": "validation_failed", // has only the action, since there are three ways to name the caller
 	"putSsoPolicy":  "precondition_failed", "confirmSsoPolicy": "nothing_to_confirm",
 	"putPolicy": "precondition_failed", "confirmPolicy": "not_found", "restorePolicyVersion": "not_found",

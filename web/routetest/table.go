@@ -37,6 +37,7 @@ var Samples = []Sample{
 	{Request: "GET /api/v2/auth/sso/con_absent/callback", Want: "404 not_found"},
 	{Request: "POST /api/v2/auth/sso/con_absent/revoke", Body: Object{"sub_id": Object{"format": "email", "email": "x@acme.example"}}, Want: "404 not_found", Twice: "each token is used once"},
 	{Request: "POST /api/v2/auth/sso/con_absent/backchannel-logout", Want: "404 not_found", Twice: "each token is used once"},
+	{Request: "POST /api/v2/auth/sso/con_absent/acs", Want: "404 not_found", Twice: "each assertion is used once"},
 	{Request: "POST /api/v2/sso/connections/con_absent/test", Who: "OWNER", Want: "404 not_found", Twice: "a test of its own"},
 	{Request: "POST /api/v2/auth/switch-tenant", Who: "OWNER", Body: Object{"tenantId": "tnt_absent"}, Want: "404 not_found", Twice: "opens a session, as a login does"},
 

@@ -77,13 +77,18 @@ func (c *Call) BackAddress() string {
 // Show returns the endpoint of a page.
 func (s *Set) Show(fn func(ctx context.Context, c *Call) (View, error)) front.Endpoint {
 	return front.Raw(func(ctx context.Context, fc *front.Call) error {
-		c := s.call(fc)
-		v, err := fn(ctx, c)
-		if err != nil {
-			return err
-		}
-		return c.answer(v)
+		return s.Answer(fc, func(c *Call) (View, error) { return fn(ctx, c) })
 	}).WithErrorHandler(s.errorHandler(""))
+}
+
+// Answer answers with the page that fn returns, or returns its error.
+func (s *Set) Answer(fc *front.Call, fn func(c *Call) (View, error)) error {
+	c := s.call(fc)
+	v, err := fn(c)
+	if err != nil {
+		return err
+	}
+	return c.answer(v)
 }
 
 // Take returns the endpoint of a form on the page with the path. If fn refuses

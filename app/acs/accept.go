@@ -1,0 +1,194 @@
+package acs
+
+import (
+	"context"
+	"crypto/rand"
+	"crypto/sha256"
+	"encoding/json"
+	"errors"
+	"slices"
+
+	"github.com/doorward/doorward"
+	"github.com/doorward/doorward/app/answer"
+	"github.com/doorward/doorward/app/samlprovider"
+	"github.com/doorward/doorward/internal/samlsp"
+	"github.com/doorward/doorward/internal/samlsp/fault"
+	"github.com/doorward/doorward/internal/seal"
+	"github.com/doorward/doorward/store"
+)
+
+// accept judges the response, and keeps what it says for the browser. Errors: a *fault.Fault or *answer.Fault; those of
+// provider.Client.ReadySAML.
+func (r *Receiver) accept(ctx context.Context, conID string, response samlsp.Response, received *Received) error {
+	accepted, said, err := r.judge(ctx, conID, response)
+	if err != nil {
+		received.Said = few(answer.OfSAML(said))
+		return err
+	}
+	accepted.Asserted, accepted.Pending, accepted.SignedBy = answer.OfSAML(said), response.Trial, said.SignedBy
+	return r.keep(ctx, conID, said, accepted, received)
+}
+
+// judge judges the response by what the connection signs in by now; if it is signed by none of the certificates, once
+// more after the provider's metadata were read again. If those can't be read, that is no refusal.
+func (r *Receiver) judge(ctx context.Context, conID string, response samlsp.Response) (accepted Accepted, said samlsp.Asserted, err error) {
+	for isAgain := false; ; isAgain = true {
+		config, by, err := r.providers.ReadySAML(ctx, conID, response.Trial)
+		if err != nil {
+			return accepted, said, changedIf(err)
+		}
+		accepted.By = by
+		said, err = samlsp.Finish(config, response, r.db.Now())
+		f, isFault := errors.AsType[*fault.Fault](err)
+		if isAgain || !isFault || !f.ReadAgain {
+			return accepted, said, err
+		}
+		isRead, readErr := r.readAgain(ctx, conID, response.Trial)
+		if !isRead {
+			return accepted, said, unavailableIf(readErr, f)
+		}
+	}
+}
+
+// changedIf returns the fault of a request by parameters that the connection doesn't have any more.
+func changedIf(err error) error {
+	if doorward.HasCode(err, doorward.CodeNotFound) || doorward.HasCode(err, doorward.CodeValidationFailed) {
+		return &answer.Fault{Check: fault.CheckInResponseTo, Seen: "the connection has changed since", Advice: fault.AdviceStartAgain}
+	}
+	return err
+}
+
+// readAgain reads the provider's metadata, with time left for an answer, and reports whether they have changed.
+func (r *Receiver) readAgain(ctx context.Context, conID string, pending bool) (bool, error) {
+	if end, isBounded := ctx.Deadline(); isBounded {
+		asking, cancel := context.WithDeadline(ctx, end.Add(-writeWithin))
+		defer cancel()
+		ctx = asking
+	}
+	return r.providers.ReadMetadataAgain(ctx, conID, pending)
+}
+
+// unavailableIf returns the fault of a response that may be right, since the provider's metadata can't be read; or else
+// f, which refuses it.
+func unavailableIf(err error, f *fault.Fault) error {
+	switch {
+	case err == nil:
+		return f
+	case doorward.HasCode(err, doorward.CodeProviderUnavailable):
+		return &answer.Fault{Check: f.Check, Seen: f.Seen, Wanted: f.Wanted, Advice: fault.AdviceRetry, Unavailable: true, Err: err}
+	}
+	return err
+}
+
+// keep writes the assertion's row, sealed by a key that goes with the browser. Errors: a *fault.Fault for an assertion
+// that was accepted before.
+func (r *Receiver) keep(ctx context.Context, conID string, said samlsp.Asserted, accepted Accepted, received *Received) error {
+	text, err := json.Marshal(accepted)
+	if err != nil {
+		return doorward.Unavailable(err)
+	}
+	hash, secret := hashOf(conID, said.AssertionID), []byte(rand.Text())
+	row := store.SAMLAssertion{
+		Hash: hash, ConnectionID: conID, Said: keyOf(secret).Seal(placeOf(conID), text),
+		WaitsUntil: r.db.Now().Add(waitWithin), EndsAt: said.AcceptedUntil.Add(clocksApart),
+	}
+	isNew := false
+	err = r.writer.Upkeep(ctx, func(tx *store.Tx) (err error) {
+		isNew, err = tx.InsertSAMLAssertion(ctx, row)
+		return err
+	})
+	if err != nil {
+		return err
+	}
+	if !isNew {
+		return replayed()
+	}
+	received.Waits, received.Secret = hash, secret
+	return nil
+}
+
+func replayed() *fault.Fault {
+	return &fault.Fault{Check: fault.CheckReplay, Seen: "an assertion that was used before", Advice: fault.AdviceStartAgain}
+}
+
+// hashOf names the assertion of a connection in the database.
+func hashOf(conID, assertionID string) []byte {
+	sum := sha256.Sum256([]byte(conID + "\x00" + assertionID))
+	return sum[:]
+}
+
+func keyOf(secret []byte) seal.Key { return seal.KeyFrom(sha256.Sum256(secret)) }
+
+func placeOf(conID string) seal.Place {
+	return seal.Place{Table: "saml_assertions", ID: conID, Column: "said"}
+}
+
+// Use returns what waits for the browser, and uses it up. Errors: *answer.Fault with the check replay if that was done
+// before, on any node, or it has waited too long; unavailable.
+func (r *Receiver) Use(ctx context.Context, tx *store.Tx, conID string, received Received) (accepted Accepted, err error) {
+	said, err := tx.UseSAMLAssertion(ctx, conID, received.Waits)
+	if errors.Is(err, store.ErrNone) {
+		return accepted, answer.FaultOfSAML(replayed())
+	}
+	if err != nil {
+		return accepted, err
+	}
+	text, err := keyOf(received.Secret).Open(placeOf(conID), said)
+	if err == nil {
+		err = json.Unmarshal(text, &accepted)
+	}
+	if err != nil {
+		return accepted, doorward.Unavailable(err)
+	}
+	return accepted, nil
+}
+
+// Limits of what the address carries of a response that was refused, for a test to show: with it the address stays below
+// the 8,000 bytes that RFC 9110, section 4.1, asks everybody to take.
+const (
+	fewNames  = 10
+	fewValues = 2
+	fewBytes  = 3000
+)
+
+// few returns what is said, cut.
+func few(a answer.Asserted) answer.Asserted {
+	cut := answer.Asserted{Passed: a.Passed, Claims: map[string]any{}}
+	for name, value := range a.Claims {
+		texts, _ := value.([]string)
+		most := fewValues
+		if name == answer.AttributeNames {
+			most = fewNames
+		}
+		cut.Claims[name] = texts[:min(len(texts), most)]
+	}
+	if text, err := json.Marshal(cut.Claims); err != nil || len(text) > fewBytes {
+		cut.Claims = nil
+	}
+	return cut
+}
+
+// Trusts reports whether all of the certificates, by their fingerprints, are the connection's still. Read it in the
+// transaction that goes on by their word. Errors: unavailable.
+func (r *Receiver) Trusts(ctx context.Context, read store.Reader, conID string, signedBy []string) (bool, error) {
+	if len(signedBy) == 0 { // OpenID Connect
+		return true, nil
+	}
+	con, err := read.Connection(ctx, conID)
+	if err != nil {
+		return false, err
+	}
+	kept, err := read.KeptDiscovery(ctx, conID, false)
+	if err != nil {
+		return false, err
+	}
+	said, err := samlprovider.Read(kept.Text)
+	if err != nil {
+		return false, err
+	}
+	trusted := map[string]bool{}
+	for _, certificate := range samlprovider.Without(said, con.InForce.RemovedCertificates).Certificates {
+		trusted[certificate.Fingerprint] = true
+	}
+	return !slices.ContainsFunc(signedBy, func(name string) bool { return !trusted[name] }), nil
+}

@@ -1,0 +1,208 @@
+package signon
+
+import (
+	"context"
+	"errors"
+	"net/url"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/doorward/doorward"
+	"github.com/doorward/doorward/app/access"
+	"github.com/doorward/doorward/app/acs"
+	"github.com/doorward/doorward/app/answer"
+	"github.com/doorward/doorward/internal/oidcrp"
+	"github.com/doorward/doorward/internal/samlsp/fault"
+	"github.com/doorward/doorward/store"
+)
+
+// arrival is what a browser has brought to the callback.
+type arrival struct {
+	flow       flow
+	isBrowsers bool          // the browser has begun flow by the connection, and it isn't over
+	isAnswer   bool          // what has come answers that
+	tab        string        // the name of the cookie that is used by it; empty: none
+	received   *acs.Received // of SAML; nil: OpenID Connect, or nothing of ours
+}
+
+// arrive finds what the browser has begun, among its cookies. Errors: unavailable.
+func (s *SignOn) arrive(ctx context.Context, conID string, query url.Values, tabs []Tab) (arrived arrival, err error) {
+	if acs.IsAnswer(query) {
+		return s.arriveBySAML(ctx, conID, query, tabs)
+	}
+	name := tabOf(query.Get("state"))
+	i := slices.IndexFunc(tabs, func(t Tab) bool { return t.Name == name })
+	if i < 0 {
+		return arrived, nil
+	}
+	arrived.tab = name
+	isOpen, err := s.texts.Open(ctx, conID, name, tabs[i].Value, &arrived.flow)
+	arrived.isBrowsers = isOpen && arrived.flow.Request == "" && arrived.flow.State == query.Get("state") && !arrived.flow.isOver(s.db.Now())
+	arrived.isAnswer = arrived.isBrowsers
+	return arrived, err
+}
+
+// arriveBySAML is arrive for what package acs has received.
+func (s *SignOn) arriveBySAML(ctx context.Context, conID string, query url.Values, tabs []Tab) (arrived arrival, err error) {
+	received, isOurs, err := s.acs.Open(ctx, conID, query)
+	if err != nil || !isOurs {
+		return arrived, err
+	}
+	arrived.received = &received
+	for _, tab := range tabs {
+		var f flow
+		isOpen, err := s.texts.Open(ctx, conID, tab.Name, tab.Value, &f)
+		if err != nil {
+			return arrived, err
+		}
+		if !isOpen || f.Request == "" || f.isOver(s.db.Now()) {
+			continue
+		}
+		arrived.flow, arrived.isBrowsers = f, true
+		if arrived.isAnswer = f.isAnsweredBy(received); arrived.isAnswer {
+			arrived.tab = tab.Name
+			break
+		}
+	}
+	return arrived, nil
+}
+
+// isAnsweredBy reports whether the response is to the flow's request; one that was refused before that was known, by its
+// RelayState.
+func (f flow) isAnsweredBy(r acs.Received) bool {
+	if r.Request != "" {
+		return r.Request == f.Request
+	}
+	return r.State == f.State
+}
+
+// counters returns what the callback counts in if it ends refused: nothing if it has counted at acs.
+func (arrived arrival) counters(by doorward.Caller) []access.Counter {
+	switch r := arrived.received; {
+	case r != nil && r.Fault != nil && !r.Fault.Unavailable:
+		return nil
+	case arrived.isBrowsers:
+		return refusals(by)
+	}
+	return strayCounters(by)
+}
+
+// take uses up what the browser has begun, and what the provider has answered to it. Errors: sign_on_state if it was
+// used before; sign_on_refused if it is the answer to another browser's request.
+func (a *attempt) take(ctx context.Context, arrived arrival) error {
+	if !arrived.isAnswer {
+		f := answer.Fault{Check: fault.CheckInResponseTo, Seen: "a response to a request of another browser", Advice: oidcrp.AdviceStartAgain}
+		if refused := a.received.Fault; refused != nil {
+			f = *refused
+		}
+		return a.fault(ctx, f)
+	}
+	unused, replayed := false, (*answer.Fault)(nil)
+	err := a.s.writer.Upkeep(ctx, func(tx *store.Tx) (err error) {
+		unused, err = tx.UseState(ctx, useHash("state", a.flow.State), a.flow.At.Add(FlowLife+time.Minute))
+		if err != nil || !unused || a.received == nil || a.received.Fault != nil {
+			return err
+		}
+		a.accepted, err = a.s.acs.Use(ctx, tx, a.connection.ID, *a.received)
+		if errors.As(err, &replayed) {
+			return nil // the flow is used up all the same
+		}
+		return err
+	})
+	switch {
+	case err != nil:
+		return err
+	case !unused:
+		return a.refuseAs(ctx, doorward.CodeSignOnState, faultOf(CheckState))
+	case replayed != nil:
+		return a.refuse(ctx, *replayed)
+	}
+	return nil
+}
+
+// judged is what a provider has answered, and what the checks of its protocol say of that.
+type judged struct {
+	by       doorward.ConnectionParameters // by which it was judged
+	asserted answer.Asserted
+	signedBy []string      // acs.Accepted.SignedBy
+	fault    *answer.Fault // nil: all checks have passed
+}
+
+// judge returns the provider's answer, by the parameters that await a switch or by those in force. Errors: those of ready
+// that are none of the provider's.
+func (a *attempt) judge(ctx context.Context, query url.Values, pending bool) (judged, error) {
+	if a.received != nil {
+		return a.judgeSAML(pending), nil
+	}
+	return a.judgeOIDC(ctx, query, pending)
+}
+
+// judgeSAML returns what acs has judged. A step-up demands a context that the connection trusts, as the request did.
+func (a *attempt) judgeSAML(pending bool) judged {
+	if f := a.received.Fault; f != nil {
+		return judged{asserted: a.received.Said, fault: f}
+	}
+	j := judged{by: a.accepted.By, asserted: a.accepted.Asserted, signedBy: a.accepted.SignedBy}
+	if a.accepted.Pending != pending {
+		f := faultOf(CheckState)
+		j.fault = &f
+		return j
+	}
+	contexts := stepUpContexts(a.connection, a.flow)
+	if len(contexts) > 0 && !slices.ContainsFunc(j.asserted.Contexts, func(name string) bool { return slices.Contains(contexts, name) }) {
+		j.fault = &answer.Fault{
+			Check: CheckFactor, Seen: oidcrp.Clip(strings.Join(j.asserted.Contexts, " ")), Wanted: oidcrp.Clip(strings.Join(contexts, " ")), Advice: adviceContext,
+		}
+	}
+	return j
+}
+
+// stepUpContexts are the authentication contexts of which a step-up demands one of a SAML provider: those that the
+// connection trusts.
+func stepUpContexts(c doorward.Connection, f flow) []string {
+	if f.Purpose != ForStepUp || !c.TrustFactor {
+		return nil
+	}
+	return c.FactorACR
+}
+
+// judgeOIDC asks the provider for the token, and returns what that says.
+func (a *attempt) judgeOIDC(ctx context.Context, query url.Values, pending bool) (j judged, err error) {
+	asking, cancel := whileAsking(ctx)
+	defer cancel()
+	ready, err := a.s.ready(asking, a.connection.ID, pending)
+	if doorward.HasCode(err, doorward.CodeProviderUnavailable) {
+		return judged{fault: outOfReach(err)}, nil
+	}
+	if err != nil {
+		return j, err
+	}
+	said, err := a.s.connections.Provider().Finish(asking, ready.Discovery, ready.Config, a.flow.Flow, query)
+	a.s.connections.SecretUsed(ctx, ready, said.UsedSecret)
+	j, failed := judged{by: ready.Parameters}, ""
+	if f, isFault := errors.AsType[*oidcrp.Fault](err); isFault {
+		j.fault, failed, err = answer.FaultOfOIDC(f), f.Check, nil
+	}
+	j.asserted = answer.OfOIDC(said, failed)
+	return j, err
+}
+
+// outOfReach returns the fault of a provider of which what it says of itself can't be read.
+func outOfReach(err error) *answer.Fault {
+	if f, is := errors.AsType[*oidcrp.Fault](err); is {
+		return answer.FaultOfOIDC(f)
+	}
+	return &answer.Fault{Check: oidcrp.CheckOfIssuer, Advice: oidcrp.AdviceRetry, Unavailable: true, Err: err}
+}
+
+// writeWithin is what a callback keeps of its time for what it writes after the provider's answer, or without one.
+const writeWithin = 1500 * time.Millisecond
+
+// whileAsking returns the context in which the provider is asked: it ends writeWithin before the request's.
+func whileAsking(ctx context.Context) (context.Context, context.CancelFunc) {
+	if end, isBounded := ctx.Deadline(); isBounded {
+		return context.WithDeadline(ctx, end.Add(-writeWithin))
+	}
+	return context.WithCancel(ctx)
+}

@@ -161,7 +161,7 @@ func TestSAMLConnectionPages(t *testing.T) {
 	b.post(at+"/switch", url.Values{}, http.StatusConflict, "has not passed a test")
 	b.submit(at+"/discard", url.Values{}, "The change is discarded")
 	open(t, s.Server, s.other).get(at, http.StatusNotFound)
-	if res, _ := s.save(s.browserOf(t, "ADMIN"), "/console/sso/connections/"+strings.TrimPrefix(at, "/console/sso/connections/")); res.StatusCode != http.StatusForbidden {
+	if res, _ := s.browserOf(t, "ADMIN").upload(at+"/saml", []part{{name: "name", text: "Mine"}}); res.StatusCode != http.StatusForbidden {
 		t.Errorf("an ADMIN's form is answered %d", res.StatusCode)
 	}
 }

@@ -8,6 +8,7 @@ import (
 	"net/http/httptest"
 	"strings"
 	"sync"
+	"testing"
 	"time"
 
 	"github.com/doorward/doorward/internal/samlsp/samltest"
@@ -26,9 +27,15 @@ type MetadataServer struct {
 // MetadataServer returns a server of the metadata.
 func (f *Fixture) MetadataServer(text string) *MetadataServer {
 	f.Helper()
+	return NewMetadataServer(f.T, text)
+}
+
+// NewMetadataServer returns a server of the metadata. Its certificate is signed by oidctest.Authorities.
+func NewMetadataServer(t testing.TB, text string) *MetadataServer {
+	t.Helper()
 	s := &MetadataServer{text: text, status: http.StatusOK}
 	s.server = httptest.NewTLSServer(http.HandlerFunc(s.serve))
-	f.Cleanup(s.server.Close)
+	t.Cleanup(s.server.Close)
 	return s
 }
 

@@ -252,7 +252,7 @@ var expectedCodes = map[string]string{
 	"getWebhook": "not_found", "editWebhook": "not_found", "deleteWebhook": "not_found", "rotateWebhookSecret": "not_found", "testWebhook": "not_found",
 	"listWebhookDeliveries": "not_found", "retryWebhookDelivery": "not_found", "replayWebhook": "not_found",
 	"createConnection": "validation_failed", // nobody answers at the issuer of the example
-	"getConnection":    "not_found", "editConnection": "not_found", "deleteConnection": "not_found", "dropPendingConnection": "not_found", "switchConnection": "not_found",
+	"getConnection":    "not_found", "editConnection": "not_found", "deleteConnection": "not_found", "dropPendingConnection": "not_found", "switchConnection": "not_found", "refreshConnection": "not_found", "connectionMetadata": "not_found",
 	"addClientSecret": "not_found", "deleteClientSecret": "not_found", "addSCIMSecret": "not_found", "deleteSCIMSecret": "not_found", "listAttempts": "not_found", "listDirectoryRuns": "not_found", "getDirectoryRun": "not_found", "undoDirectoryRun": "not_found", "getConnectionTest": "not_found", "listIdentities": "not_found",
 	"makeSetupLink": "not_found", "endSetupLink": "not_found",
 	"unlinkIdentity": "not_found", "connectionKeys": "not_found",

@@ -156,11 +156,14 @@ var Samples = []Sample{
 	{Request: "POST /api/v2/sso/connections", Who: "OWNER", Body: Object{"type": "oidc", "name": "Okta"}, Want: "201"},
 	{Request: "POST /api/v2/sso/connections", Who: "ADMIN", Body: Object{"type": "oidc", "name": "Okta"}, Want: "403 forbidden"},
 	{Request: "POST /api/v2/sso/connections", Who: "OWNER", Body: Object{"type": "oidc", "name": "Okta", "issuer": "http://idp.example"}, Want: "422 validation_failed"},
+	{Request: "POST /api/v2/sso/connections", Who: "OWNER", Body: Object{"type": "saml", "name": "SAML"}, Want: "201"},
+	{Request: "POST /api/v2/sso/connections", Who: "OWNER", Body: Object{"type": "saml", "name": "SAML", "metadata": "<x/>"}, Want: "422 validation_failed"},
 	{Request: "GET /api/v2/sso/connections/con_absent", Who: "OWNER", Want: "404 not_found"},
 	{Request: "PATCH /api/v2/sso/connections/con_absent", Who: "OWNER", Body: Object{"name": "x"}, Want: "404 not_found"},
 	{Request: "DELETE /api/v2/sso/connections/con_absent", Who: "OWNER", Want: "404 not_found"},
 	{Request: "DELETE /api/v2/sso/connections/con_absent?dryRun", Who: "OWNER", Want: "422 validation_failed"},
 	{Request: "DELETE /api/v2/sso/connections/con_absent/pending", Who: "OWNER", Want: "404 not_found"},
+	{Request: "POST /api/v2/sso/connections/con_absent/refresh", Who: "OWNER", Want: "404 not_found", Twice: "reads it again, which changes nothing more"},
 	{Request: "POST /api/v2/sso/connections/con_absent/switch", Who: "OWNER", Body: Object{"dryRun": true}, Want: "404 not_found", Twice: "nothing is pending any more"},
 	{Request: "POST /api/v2/sso/connections/con_absent/secrets", Who: "OWNER", Body: Object{"clientSecret": "x"}, Want: "404 not_found"},
 	{Request: "DELETE /api/v2/sso/connections/con_absent/secrets/ccs_absent", Who: "OWNER", Want: "404 not_found"},
@@ -178,6 +181,7 @@ var Samples = []Sample{
 	{Request: "GET /api/v2/sso/connections/con_absent/identities", Who: "OWNER", Want: "404 not_found"},
 	{Request: "DELETE /api/v2/sso/identities/idn_absent", Who: "OWNER", Want: "404 not_found"},
 	{Request: "GET /api/v2/auth/sso/con_absent/jwks", Want: "404 not_found"},
+	{Request: "GET /api/v2/auth/sso/con_absent/metadata", Want: "404 not_found"},
 
 	// Domains.
 	{Request: "GET /api/v2/domains", Who: "OWNER", Want: "200"},

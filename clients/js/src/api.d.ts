@@ -1004,6 +1004,26 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/api/v2/auth/sso/{con}/metadata": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * Doorward's own SAML metadata for a connection
+         * @description For the provider of a connection of type saml, also of a draft: its address is Doorward's entityID there. It has the certificate of signed requests with `signRequests`, and that of encrypted assertions with `encrypt`. Keep it for up to 300 seconds.
+         */
+        get: operations["connectionMetadata"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/api/v2/auth/sso/{con}/revoke": {
         parameters: {
             query?: never;
@@ -1610,7 +1630,7 @@ export interface paths {
         put?: never;
         /**
          * Make a connection to the tenant's own provider
-         * @description A draft, which signs nobody in before a test has passed and it was enabled. With an issuer, Doorward reads what the provider says of itself, and answers within 12 s; what is wrong with it is a fault of `/issuer`: `invalid`, `address_refused`, `multi_tenant_issuer`, `issuer_mismatch`, `unreachable`. Making, changing and testing connections asks providers 300 times a minute at most for a tenant.
+         * @description A draft, which signs nobody in before a test has passed and it was enabled. With an issuer, Doorward reads what the provider says of itself, and answers within 12 s; what is wrong with it is a fault of `/issuer`: `invalid`, `address_refused`, `multi_tenant_issuer`, `issuer_mismatch`, `unreachable`. Likewise with metadata of type saml, at `/metadataUrl` or `/metadata`: `invalid`, `doctype`, `too_large`, `no_certificate`, `expired`, `address_refused`, `unreachable`. Where they have several providers, `/entityId` is `required`, or `unknown_entity` if it isn't one of them; the fault lists them as `entities`. The body may have 512 KiB. Making, changing and testing connections asks providers 300 times a minute at most for a tenant.
          */
         post: operations["createConnection"];
         delete?: never;
@@ -1642,7 +1662,7 @@ export interface paths {
         head?: never;
         /**
          * Change, enable or disable a connection
-         * @description All changes or none. What an active connection signs people in by (`issuer`, `clientId`, `clientAuth`, `emailFrom`) is changed in `pending`, and signs nobody in before it has passed a test and was switched; everything else is in force at once. `status` active needs a passed test of exactly what the connection has. Disabling ends the sessions that the connection has vouched for, on every node before the answer. With an issuer, the answer comes within 12 s, as when a connection is made. With `If-Match`, a change by somebody else since is 412.
+         * @description All changes or none. What an active connection signs people in by (`issuer`, `clientId`, `clientAuth`, `entityId`, `metadataUrl`, `metadata`, `subjectFrom`, `emailFrom`) is changed in `pending`, and signs nobody in before it has passed a test and was switched; everything else is in force at once. `certificates` takes the other ones of the provider away at once, also from what is pending; 409 `certificate_needed` if none would be left. `status` active needs a passed test of exactly what the connection has. Disabling ends the sessions that the connection has vouched for, on every node before the answer. With an issuer or metadata, the answer comes within 12 s, as when a connection is made. With `If-Match`, a change by somebody else since is 412.
          */
         patch: operations["editConnection"];
         trace?: never;
@@ -1702,6 +1722,26 @@ export interface paths {
          * @description What is in force stays. 404 if nothing is pending.
          */
         delete: operations["dropPendingConnection"];
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v2/sso/connections/{id}/refresh": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * Read again what the provider says of itself
+         * @description At the address of its metadata, or of its discovery document: Doorward reads them daily by itself. Certificates that the provider has taken away sign nobody in from the answer on, on every node, and new ones do. What can't be read, or is of another provider, changes nothing. Answers within 12 s. A fault of what is there is 422 at `/metadataUrl` or `/issuer`, as when the connection is made; 503 if it can't be reached.
+         */
+        post: operations["refreshConnection"];
+        delete?: never;
         options?: never;
         head?: never;
         patch?: never;
@@ -1882,7 +1922,7 @@ export interface paths {
         put?: never;
         /**
          * Put in force what is pending
-         * @description Once a test of exactly that has passed. After a change of the issuer or the client, a person's identity counts only once it has been used again.
+         * @description Once a test of exactly that has passed. After a change of the issuer, the client, the entityId or subjectFrom, a person's identity counts only once it has been used again.
          */
         post: operations["switchConnection"];
         delete?: never;
@@ -2916,6 +2956,11 @@ export interface components {
         };
         Connection: {
             /**
+             * @description Of type saml: where the provider sends its responses, to be copied to it
+             * @example https://accounts.example.com/api/v2/auth/sso/con_5tqm7x3yh4n6rj7wd2c5tpae7k/acs
+             */
+            acsUrl?: string;
+            /**
              * @description Where the provider sends logout tokens (OpenID Connect Back-Channel Logout)
              * @example https://accounts.example.com/api/v2/auth/sso/con_5tqm7x3yh4n6rj7wd2c5tpae7k/backchannel-logout
              */
@@ -2925,6 +2970,8 @@ export interface components {
              * @example https://accounts.example.com/api/v2/auth/sso/con_5tqm7x3yh4n6rj7wd2c5tpae7k/callback
              */
             callbackUrl?: string;
+            /** @description Of type saml: by which the provider signs, without those that were taken away */
+            certificates?: components["schemas"]["SamlCertificate"][];
             /**
              * @description How Doorward proves itself to the provider
              * @enum {string}
@@ -2939,10 +2986,12 @@ export interface components {
             createdAt: string;
             directory: components["schemas"]["Directory"];
             /**
-             * @description The claim with the address
+             * @description The claim, or the attribute, with the address
              * @example email
              */
             emailFrom?: string;
+            /** @description Of type saml: our metadata have a key to which the provider may encrypt assertions */
+            encrypt?: boolean;
             /**
              * @description Which sessions of a person end when the provider revokes that person: those that the connection has vouched for, or all in the tenant
              * @enum {string}
@@ -2951,6 +3000,11 @@ export interface components {
             /** @description The person's API keys end, too */
             endsKeys: boolean;
             /**
+             * @description Of type saml: what the provider calls itself; absent until it is known
+             * @example https://idp.acme.example
+             */
+            entityId?: string;
+            /**
              * @description Values of acr that stand for a second factor
              * @example [
              *       "phr"
@@ -2958,7 +3012,7 @@ export interface components {
              */
             factorAcr: string[];
             /**
-             * @description The claim with the groups
+             * @description The claim, or the attribute, with the groups
              * @example groups
              */
             groupsFrom?: string;
@@ -2984,6 +3038,11 @@ export interface components {
             /** Format: date-time */
             lastSignInAt?: string;
             mappings: components["schemas"]["GroupMapping"][];
+            /**
+             * @description Of type saml: where the metadata are read; absent if they were given as a text
+             * @example https://idp.acme.example/metadata
+             */
+            metadataUrl?: string;
             /** @example Acme's Okta */
             name: string;
             /** @description A change that signs nobody in before it has passed a test and was switched */
@@ -2997,6 +3056,23 @@ export interface components {
             revokeUrl?: string;
             /** @description The newest first, without the secrets */
             secrets: components["schemas"]["ClientSecret"][];
+            /** @description Of type saml: requests to the provider are signed, by the key in our metadata */
+            signRequests?: boolean;
+            /**
+             * @description Of type saml: what Doorward calls itself, to be copied to the provider; of each connection its own
+             * @example https://accounts.example.com/api/v2/auth/sso/con_5tqm7x3yh4n6rj7wd2c5tpae7k/metadata
+             */
+            spEntityId?: string;
+            /**
+             * @description Of type saml: Doorward's metadata for the provider
+             * @example https://accounts.example.com/api/v2/auth/sso/con_5tqm7x3yh4n6rj7wd2c5tpae7k/metadata
+             */
+            spMetadataUrl?: string;
+            /**
+             * @description Of type saml: where sign-ins begin, as the metadata say
+             * @example https://idp.acme.example/sso
+             */
+            ssoUrl?: string;
             /**
              * @description Where a sign-in begins
              * @example https://accounts.example.com/api/v2/auth/sso/con_5tqm7x3yh4n6rj7wd2c5tpae7k/start
@@ -3005,6 +3081,11 @@ export interface components {
             /** @enum {string} */
             status: "draft" | "active" | "disabled";
             /**
+             * @description Of type saml: the attribute with the subject; absent: the NameID
+             * @example objectidentifier
+             */
+            subjectFrom?: string;
+            /**
              * Format: date-time
              * @description When a test of exactly this has passed; absent since the last change
              */
@@ -3012,7 +3093,7 @@ export interface components {
             /** @description A second factor that the provider has asked for counts */
             trustProviderFactor: boolean;
             /** @enum {string} */
-            type: "oidc" | "scim";
+            type: "oidc" | "saml" | "scim";
         };
         ConnectionAttempt: {
             /** @example client_id */
@@ -3089,26 +3170,48 @@ export interface components {
             totalAtLeast?: number;
         };
         ConnectionParameters: {
+            /** @description Of type saml: by which the provider signs */
+            certificates?: components["schemas"]["SamlCertificate"][];
             /**
-             * @description How Doorward proves itself to the provider
+             * @description Of type oidc: how Doorward proves itself to the provider
              * @enum {string}
              */
-            clientAuth: "secret_basic" | "secret_post" | "private_key_jwt";
+            clientAuth?: "secret_basic" | "secret_post" | "private_key_jwt";
             /**
              * @description Absent until it is known
              * @example 0oa1b2c3d4
              */
             clientId?: string;
             /**
-             * @description The claim with the address
+             * @description The claim, or the attribute, with the address
              * @example email
              */
             emailFrom: string;
+            /**
+             * @description Of type saml: what the provider calls itself
+             * @example https://idp.acme.example
+             */
+            entityId?: string;
             /**
              * @description Absent until it is known
              * @example https://acme.okta.example
              */
             issuer?: string;
+            /**
+             * @description Of type saml: where the metadata are read; absent if they were given as a text
+             * @example https://idp.acme.example/metadata
+             */
+            metadataUrl?: string;
+            /**
+             * @description Of type saml: where sign-ins begin, as the metadata say
+             * @example https://idp.acme.example/sso
+             */
+            ssoUrl?: string;
+            /**
+             * @description Of type saml: the attribute with the subject; absent: the NameID
+             * @example objectidentifier
+             */
+            subjectFrom?: string;
             /**
              * Format: date-time
              * @description When a test of exactly this has passed; absent since the last change
@@ -3178,10 +3281,12 @@ export interface components {
             clientId?: string;
             directory?: components["schemas"]["DirectoryInput"];
             /**
-             * @description The claim with the address; email if absent
+             * @description The claim, or the attribute, with the address; email if absent, which of type saml stands for its usual names. NameID: the NameID
              * @example email
              */
             emailFrom?: string;
+            /** @description Of type saml: let the provider encrypt assertions; false if absent */
+            encrypt?: boolean;
             /**
              * @description tenant if absent
              * @example tenant
@@ -3189,6 +3294,11 @@ export interface components {
              */
             ends?: "connection" | "tenant";
             endsKeys?: boolean;
+            /**
+             * @description Of type saml: the provider that is meant, where the metadata have several
+             * @example https://idp.acme.example
+             */
+            entityId?: string;
             factorAcr?: string[];
             /** @example groups */
             groupsFrom?: string;
@@ -3210,6 +3320,13 @@ export interface components {
             jitRole?: string;
             /** @description At most 200; the highest role wins */
             mappings?: components["schemas"]["GroupMapping"][];
+            /** @description Of type saml, in place of metadataUrl: the text of the metadata, at most 256 KiB */
+            metadata?: string;
+            /**
+             * @description Of type saml: where the provider's metadata are. It may be given later
+             * @example https://idp.acme.example/metadata
+             */
+            metadataUrl?: string;
             /**
              * @description People see it when they sign in; at most 100 characters
              * @example Acme's Okta
@@ -3221,13 +3338,20 @@ export interface components {
              * @enum {string}
              */
             product?: "okta" | "entra" | "google" | "keycloak" | "ping" | "onelogin" | "jumpcloud" | "other";
+            /** @description Of type saml: sign requests to the provider; as its metadata say if absent */
+            signRequests?: boolean;
+            /**
+             * @description Of type saml: the attribute with the subject; the NameID if absent
+             * @example objectidentifier
+             */
+            subjectFrom?: string;
             trustProviderFactor?: boolean;
             /**
              * @description scim: a directory alone, which signs nobody in and needs no test
              * @example oidc
              * @enum {string}
              */
-            type: "oidc" | "scim";
+            type: "oidc" | "saml" | "scim";
         };
         CreateRoleInput: {
             /** @description At most 200 characters */
@@ -3646,14 +3770,20 @@ export interface components {
             status?: "active" | "disabled";
         };
         EditConnectionInput: {
+            /** @description Of type saml: the fingerprints of the provider's certificates to keep. The others sign nobody in from the answer on, on every node, until an OWNER changes the metadata, whatever the provider says. One has to stay */
+            certificates?: string[];
             /** @enum {string} */
             clientAuth?: "secret_basic" | "secret_post" | "private_key_jwt";
             clientId?: string;
             directory?: components["schemas"]["DirectoryInput"];
             emailFrom?: string;
+            /** @description Of type saml */
+            encrypt?: boolean;
             /** @enum {string} */
             ends?: "connection" | "tenant";
             endsKeys?: boolean;
+            /** @description Of type saml: the provider that is meant, where the metadata have several */
+            entityId?: string;
             factorAcr?: string[];
             /** @description Empty: none */
             groupsFrom?: string;
@@ -3663,9 +3793,17 @@ export interface components {
             jitRole?: string;
             /** @description All of them */
             mappings?: components["schemas"]["GroupMapping"][];
+            /** @description Of type saml, in place of metadataUrl: at most 256 KiB */
+            metadata?: string;
+            /** @description Of type saml. Empty: what is kept stays, and is read there no more */
+            metadataUrl?: string;
             name?: string;
+            /** @description Of type saml */
+            signRequests?: boolean;
             /** @enum {string} */
             status?: "active" | "disabled";
+            /** @description Of type saml. Empty: the NameID */
+            subjectFrom?: string;
             trustProviderFactor?: boolean;
         };
         EditDomainInput: {
@@ -4074,6 +4212,8 @@ export interface components {
              * @description Character in the line, from 1
              */
             column?: number;
+            /** @description Of entityId: the providers in the metadata, of which one has to be named */
+            entities?: string[];
             /**
              * Format: int64
              * @description Line in a text of several lines, from 1
@@ -5346,6 +5486,20 @@ export interface components {
              */
             graceHours?: number;
         };
+        SamlCertificate: {
+            /**
+             * @description SHA-256, in hexadecimal digits
+             * @example 9f2b…
+             */
+            fingerprint: string;
+            /** Format: date-time */
+            from: string;
+            /**
+             * Format: date-time
+             * @description OWNERs get mails 30, 7 and 1 days before the last one ends. It is good until it is taken away, all the same
+             */
+            until: string;
+        };
         ScimSecret: {
             /** Format: date-time */
             createdAt: string;
@@ -5769,7 +5923,7 @@ export interface components {
             connection: components["schemas"]["Connection"];
             /**
              * Format: int64
-             * @description How many identities count only once they are used again, since issuer or client are others
+             * @description How many identities count only once they are used again, since issuer, client, entityId or subjectFrom are others
              */
             identities: number;
             /** @description Some of those whom that concerns, at most 100 */
@@ -12053,6 +12207,71 @@ export interface operations {
             };
         };
     };
+    connectionMetadata: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /** @description Id of the object */
+                con: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description OK */
+            200: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/samlmetadata+xml": string;
+                };
+            };
+            /** @description `not_found` */
+            404: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description `master_key_missing` */
+            409: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description `internal_error` */
+            500: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description `unavailable` */
+            503: {
+                headers: {
+                    "Retry-After": components["headers"]["Retry-After"];
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
     revokeByProvider: {
         parameters: {
             query?: never;
@@ -16884,7 +17103,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description `connection_not_tested`, `master_key_missing`, `quota_exceeded` */
+            /** @description `certificate_needed`, `connection_not_tested`, `master_key_missing`, `quota_exceeded` */
             409: {
                 headers: {
                     "X-Request-Id": components["headers"]["X-Request-Id"];
@@ -17289,6 +17508,123 @@ export interface operations {
                 };
             };
             /** @description `maintenance`, `unavailable` */
+            503: {
+                headers: {
+                    "Retry-After": components["headers"]["Retry-After"];
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    refreshConnection: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /** @description Id of the object */
+                id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description OK */
+            200: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Connection"];
+                };
+            };
+            /** @description `invalid_query` */
+            400: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description `unauthenticated` */
+            401: {
+                headers: {
+                    "WWW-Authenticate": components["headers"]["WWW-Authenticate"];
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description `cross_origin`, `denied_by_policy`, `forbidden`, `ip_not_allowed`, `step_up_required`, `tenant_closing`, `tenant_frozen` */
+            403: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description `not_found` */
+            404: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description `quota_exceeded` */
+            409: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description `validation_failed` */
+            422: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description `rate_limited`, `too_many_attempts` */
+            429: {
+                headers: {
+                    "Retry-After": components["headers"]["Retry-After"];
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description `internal_error` */
+            500: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description `maintenance`, `provider_unavailable`, `unavailable` */
             503: {
                 headers: {
                     "Retry-After": components["headers"]["Retry-After"];
@@ -18491,7 +18827,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description `connection_not_tested`, `nothing_pending`, `quota_exceeded` */
+            /** @description `certificate_needed`, `connection_not_tested`, `nothing_pending`, `quota_exceeded` */
             409: {
                 headers: {
                     "X-Request-Id": components["headers"]["X-Request-Id"];

@@ -2,7 +2,6 @@ package acs
 
 import (
 	"context"
-	"crypto/rand"
 	"crypto/sha256"
 	"encoding/json"
 	"errors"
@@ -88,31 +87,50 @@ func unavailableIf(err error, f *fault.Fault) error {
 	return err
 }
 
-// keep writes the assertion's row, sealed by a key that goes with the browser. Errors: a *fault.Fault for an assertion
-// that was accepted before.
+// keep writes the assertion's row, sealed by a key that goes with the browser. A form that is posted again, such as by a
+// double click, leads to the same row, while that waits. Errors: a *fault.Fault for an assertion that was accepted before,
+// otherwise.
 func (r *Receiver) keep(ctx context.Context, conID string, said samlsp.Asserted, accepted Accepted, received *Received) error {
 	text, err := json.Marshal(accepted)
 	if err != nil {
 		return doorward.Unavailable(err)
 	}
-	hash, secret := hashOf(conID, said.AssertionID), []byte(rand.Text())
+	received.Waits, received.Secret = hashOf(conID, said.AssertionID), secretOf(said)
 	row := store.SAMLAssertion{
-		Hash: hash, ConnectionID: conID, Said: keyOf(secret).Seal(placeOf(conID), text),
+		Hash: received.Waits, ConnectionID: conID, Said: keyOf(received.Secret).Seal(placeOf(conID), text),
 		WaitsUntil: r.db.Now().Add(waitWithin), EndsAt: said.AcceptedUntil.Add(clocksApart),
 	}
-	isNew := false
+	waits := false
 	err = r.writer.Upkeep(ctx, func(tx *store.Tx) (err error) {
-		isNew, err = tx.InsertSAMLAssertion(ctx, row)
+		if waits, err = tx.InsertSAMLAssertion(ctx, row); err != nil || waits {
+			return err
+		}
+		waits, err = isWaiting(ctx, tx, conID, *received)
 		return err
 	})
+	if err == nil && !waits {
+		err = replayed()
+	}
+	return err
+}
+
+// isWaiting reports whether the same assertion waits, as an answer to the same request.
+func isWaiting(ctx context.Context, tx *store.Tx, conID string, received Received) (bool, error) {
+	said, err := tx.SAMLAssertion(ctx, conID, received.Waits)
+	if errors.Is(err, store.ErrNone) {
+		return false, nil
+	}
 	if err != nil {
-		return err
+		return false, err
 	}
-	if !isNew {
-		return replayed()
-	}
-	received.Waits, received.Secret = hash, secret
-	return nil
+	_, err = keyOf(received.Secret).Open(placeOf(conID), said)
+	return err == nil, nil
+}
+
+// secretOf returns the secret of the row's key. The database has neither of what it is made of.
+func secretOf(said samlsp.Asserted) []byte {
+	sum := sha256.Sum256([]byte(said.RequestID + "\x00" + said.AssertionID))
+	return sum[:]
 }
 
 func replayed() *fault.Fault {

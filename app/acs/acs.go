@@ -16,7 +16,7 @@
 //   - Each assertion is accepted once over all nodes, whatever response it comes in, and what it says is used once, within
 //     a minute.
 //   - Neither provider nor browser can change what was judged. What was accepted lies in the database, sealed by a key that
-//     only the browser's address has; a refusal lies sealed in the address, and writes nothing.
+//     isn't there but goes with the browser; a refusal lies sealed in the address, and writes nothing.
 package acs
 
 import (

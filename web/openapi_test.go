@@ -25,6 +25,10 @@ import (
 	"github.com/doorward/doorward/web/front"
 )
 
+func init() {
+	openapi3filter.RegisterBodyDecoder("application/samlmetadata+xml", openapi3filter.PlainBodyDecoder)
+}
+
 // spec is an OpenAPI document that answers are checked against.
 type spec struct {
 	doc     *openapi3.T

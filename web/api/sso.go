@@ -189,7 +189,7 @@ func finishes(fn func(context.Context, *front.Call) (string, error)) front.Endpo
 // receives is redirects for a form with a response of SAML, from a page of the provider.
 func receives(fn func(context.Context, *front.Call) (string, error)) front.Endpoint {
 	e := redirects(fn)
-	e.Media, e.Fields = []string{"application/x-www-form-urlencoded"}, responseFields
+	e.Media, e.Fields, e.MaxBody = []string{"application/x-www-form-urlencoded"}, responseFields, samlsp.FormMax
 	return e
 }
 

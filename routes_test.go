@@ -64,7 +64,7 @@ func derived(r front.Route) []refusal {
 		all = append(all, refusal{why: "another origin", header: [2]string{"Origin", "https://evil.example"}, status: 403, code: doorward.CodeCrossOrigin})
 	}
 	if len(r.Endpoint.Media) > 0 {
-		add("a body over the limit", caller, strings.Repeat(" ", doorward.MaxLogoSent+1), 413, doorward.CodeBodyTooLarge)
+		add("a body over the limit", caller, strings.Repeat(" ", max(doorward.MaxLogoSent, r.Endpoint.MaxBody)+1), 413, doorward.CodeBodyTooLarge)
 		add("JSON", caller, "{}", 415, doorward.CodeUnsupportedMediaType)
 	}
 	if r.Endpoint.In != nil {

@@ -6,8 +6,8 @@
 #                           with the right password, invite somebody, list the invitations and
 #                           more, on a real server. A proxy adds unknown members to the
 #                           answers, as a later version may. And pages that Vite and Next.js
-#                           build with the packages. And a tenant's sign-on by the OpenID
-#                           providers of two other makers.
+#                           build with the packages. And a tenant's sign-on by providers
+#                           of other makers: two of OpenID Connect, three of SAML.
 #
 # Installed packages stay in the user's cache folder, and generated files in
 # artifacts/clients, so that only the first run takes minutes.
@@ -171,9 +171,23 @@ fresh() {
 	echo "packages: installed as the pages say, they work in another folder (${#tried[@]} ways)"
 }
 
-# A tenant's sign-on by the OpenID providers of two other makers.
+# simplesamlphp prints the folder of SimpleSAMLphp as Debian packages it. It is unpacked, since to install it would
+# start a web server. Nothing, where there is no PHP or no apt-get.
+simplesamlphp() {
+	local folder=$cache/simplesamlphp
+	php -m 2>/dev/null | grep -qx mbstring && command -v apt-get >/dev/null || return 0
+	if [ ! -d "$folder" ]; then
+		rm -rf "$folder.new"
+		mkdir -p "$folder.new"
+		(cd "$folder.new" && apt-get download -qq simplesamlphp 2>/dev/null && dpkg-deb -x simplesamlphp_*.deb . && rm simplesamlphp_*.deb) >&2
+		mv "$folder.new" "$folder"
+	fi
+	echo "$folder/usr/share/simplesamlphp"
+}
+
+# A tenant's sign-on by the providers of other makers.
 providers() {
-	node tools/providers/test.mjs "$root/artifacts/doorward" "$(dirname "$(packages tools/providers)")"
+	node tools/providers/test.mjs "$root/artifacts/doorward" "$(dirname "$(packages tools/providers)")" "$(simplesamlphp)"
 }
 
 # The kit for React in a page of Vite, linked as "npm install FOLDER" does, and both packages in an

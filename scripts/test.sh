@@ -35,6 +35,9 @@ needs=(
 	"zbar-tools:zbarimg"
 )
 
+# SimpleSAMLphp, a provider in tests, is unpacked from its package.
+[ -z "$full" ] || needs+=("php-cli:php" "php-mbstring:/usr/share/php*-mbstring" "php-xml:/usr/share/php*-xml")
+
 has() { # COMMAND OR PATH...
 	local program
 	for program in "$@"; do
@@ -204,14 +207,14 @@ clients() {
 	go run ./cmd/doorward openapi >artifacts/openapi.json || return
 	{
 		node --version && python3 --version && go version
-		sums artifacts/openapi.json LICENSE clients docs/other-languages.md examples tools/clients tools/frameworks tools/providers internal/oidcrp scripts/clients.sh
+		sums artifacts/openapi.json LICENSE clients docs/other-languages.md examples tools/clients tools/frameworks tools/providers app/samlprovider app/signon internal/oidcrp internal/samlsp scripts/clients.sh
 	} | unless_passed scripts/clients.sh
 }
 
 pages() {
 	{
 		node --version && "$(type -P chromium-headless-shell || type -P chromium)" --version
-		sums app/mail/text app/setuplink app/signon clients/js cmd/doorward/dev.go docs e2e examples/react internal/oidcrp scripts/e2e.sh scripts/renderpages.sh web
+		sums app/mail/text app/samlprovider app/setuplink app/signon clients/js cmd/doorward/dev.go docs e2e examples/react internal/oidcrp internal/samlsp scripts/e2e.sh scripts/renderpages.sh web
 	} | unless_passed scripts/e2e.sh
 }
 

@@ -17,9 +17,9 @@ type SAMLAssertion struct {
 const (
 	sqlInsertSAMLAssertion = `INSERT INTO saml_assertions (hash, connection_id, said, waits_until, ends_at)
 SELECT $1, $2, $3, $4, $5 WHERE EXISTS (SELECT 1 FROM connections c WHERE c.id = $2) ON CONFLICT (hash) DO NOTHING`
-	sqlSAMLAssertion         = `SELECT said FROM saml_assertions WHERE hash = $1 AND connection_id = $2 AND said IS NOT NULL AND waits_until > $3`
-	sqlUseSAMLAssertion      = `UPDATE saml_assertions SET said = NULL WHERE hash = $1 AND connection_id = $2 AND said IS NOT NULL AND waits_until > $3`
-	sqlDeleteSAMLAssertions  = `DELETE FROM saml_assertions WHERE hash IN (SELECT hash FROM saml_assertions WHERE ends_at <= $1 ORDER BY ends_at LIMIT $2)`
+	sqlSAMLAssertion        = `SELECT said FROM saml_assertions WHERE hash = $1 AND connection_id = $2 AND said IS NOT NULL AND waits_until > $3`
+	sqlUseSAMLAssertion     = `UPDATE saml_assertions SET said = NULL WHERE hash = $1 AND connection_id = $2 AND said IS NOT NULL AND waits_until > $3`
+	sqlDeleteSAMLAssertions = `DELETE FROM saml_assertions WHERE hash IN (SELECT hash FROM saml_assertions WHERE ends_at <= $1 ORDER BY ends_at LIMIT $2)`
 )
 
 // InsertSAMLAssertion adds an assertion, and reports whether it is new, on all nodes, and its connection exists.
@@ -27,10 +27,15 @@ func (tx *Tx) InsertSAMLAssertion(ctx context.Context, a SAMLAssertion) (bool, e
 	return tx.affected(ctx, sqlInsertSAMLAssertion, a.Hash, a.ConnectionID, a.Said, micros(a.WaitsUntil), micros(a.EndsAt))
 }
 
+// SAMLAssertion returns what the connection's assertion says while that waits to be used, or ErrNone.
+func (tx *Tx) SAMLAssertion(ctx context.Context, connectionID string, hash []byte) ([]byte, error) {
+	return one(ctx, tx.Reader, bytesColumn, sqlSAMLAssertion, hash, connectionID, micros(tx.Now))
+}
+
 // UseSAMLAssertion uses up what the connection's assertion says, and returns it; or ErrNone: it was used before, on any
 // node, or has waited too long.
 func (tx *Tx) UseSAMLAssertion(ctx context.Context, connectionID string, hash []byte) ([]byte, error) {
-	said, err := one(ctx, tx.Reader, bytesColumn, sqlSAMLAssertion, hash, connectionID, micros(tx.Now))
+	said, err := tx.SAMLAssertion(ctx, connectionID, hash)
 	if err != nil {
 		return nil, err
 	}

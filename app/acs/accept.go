@@ -2,13 +2,13 @@ package acs
 
 import (
 	"context"
-	"crypto/rand"
 	"crypto/sha256"
 	"encoding/json"
 	"errors"
 	"slices"
 
 	"github.com/doorward/doorward"
+	"github.com/doorward/doorward/app/access"
 	"github.com/doorward/doorward/app/answer"
 	"github.com/doorward/doorward/app/samlprovider"
 	"github.com/doorward/doorward/internal/samlsp"
@@ -19,8 +19,8 @@ import (
 
 // accept judges the response, and keeps what it says for the browser. Errors: a *fault.Fault or *answer.Fault; those of
 // provider.Client.ReadySAML.
-func (r *Receiver) accept(ctx context.Context, conID string, response samlsp.Response, received *Received) error {
-	accepted, said, err := r.judge(ctx, conID, response)
+func (r *Receiver) accept(ctx context.Context, by doorward.Caller, conID string, response samlsp.Response, received *Received) error {
+	accepted, said, err := r.judge(ctx, by, conID, response)
 	if err != nil {
 		received.Said = few(answer.OfSAML(said))
 		return err
@@ -31,14 +31,21 @@ func (r *Receiver) accept(ctx context.Context, conID string, response samlsp.Res
 
 // judge judges the response by what the connection signs in by now; if it is signed by none of the certificates, once
 // more after the provider's metadata were read again. If those can't be read, that is no refusal.
-func (r *Receiver) judge(ctx context.Context, conID string, response samlsp.Response) (accepted Accepted, said samlsp.Asserted, err error) {
+func (r *Receiver) judge(ctx context.Context, caller doorward.Caller, conID string, response samlsp.Response) (accepted Accepted, said samlsp.Asserted, err error) {
 	for isAgain := false; ; isAgain = true {
 		config, by, err := r.providers.ReadySAML(ctx, conID, response.Trial)
 		if err != nil {
 			return accepted, said, changedIf(err)
 		}
 		accepted.By = by
-		said, err = samlsp.Finish(config, response, r.db.Now())
+		err = r.judging.do(ctx, func() error {
+			// Once more: those before it, from the same address, may have been refused while it waited.
+			if err := access.CheckCounters(ctx, r.db, counters(caller)); err != nil {
+				return err
+			}
+			said, err = samlsp.Finish(config, response, r.db.Now())
+			return err
+		})
 		f, isFault := errors.AsType[*fault.Fault](err)
 		if isAgain || !isFault || !f.ReadAgain {
 			return accepted, said, err
@@ -80,31 +87,50 @@ func unavailableIf(err error, f *fault.Fault) error {
 	return err
 }
 
-// keep writes the assertion's row, sealed by a key that goes with the browser. Errors: a *fault.Fault for an assertion
-// that was accepted before.
+// keep writes the assertion's row, sealed by a key that goes with the browser. A form that is posted again, such as by a
+// double click, leads to the same row, while that waits. Errors: a *fault.Fault for an assertion that was accepted before,
+// otherwise.
 func (r *Receiver) keep(ctx context.Context, conID string, said samlsp.Asserted, accepted Accepted, received *Received) error {
 	text, err := json.Marshal(accepted)
 	if err != nil {
 		return doorward.Unavailable(err)
 	}
-	hash, secret := hashOf(conID, said.AssertionID), []byte(rand.Text())
+	received.Waits, received.Secret = hashOf(conID, said.AssertionID), secretOf(said)
 	row := store.SAMLAssertion{
-		Hash: hash, ConnectionID: conID, Said: keyOf(secret).Seal(placeOf(conID), text),
+		Hash: received.Waits, ConnectionID: conID, Said: keyOf(received.Secret).Seal(placeOf(conID), text),
 		WaitsUntil: r.db.Now().Add(waitWithin), EndsAt: said.AcceptedUntil.Add(clocksApart),
 	}
-	isNew := false
+	waits := false
 	err = r.writer.Upkeep(ctx, func(tx *store.Tx) (err error) {
-		isNew, err = tx.InsertSAMLAssertion(ctx, row)
+		if waits, err = tx.InsertSAMLAssertion(ctx, row); err != nil || waits {
+			return err
+		}
+		waits, err = isWaiting(ctx, tx, conID, *received)
 		return err
 	})
+	if err == nil && !waits {
+		err = replayed()
+	}
+	return err
+}
+
+// isWaiting reports whether the same assertion waits, as an answer to the same request.
+func isWaiting(ctx context.Context, tx *store.Tx, conID string, received Received) (bool, error) {
+	said, err := tx.SAMLAssertion(ctx, conID, received.Waits)
+	if errors.Is(err, store.ErrNone) {
+		return false, nil
+	}
 	if err != nil {
-		return err
+		return false, err
 	}
-	if !isNew {
-		return replayed()
-	}
-	received.Waits, received.Secret = hash, secret
-	return nil
+	_, err = keyOf(received.Secret).Open(placeOf(conID), said)
+	return err == nil, nil
+}
+
+// secretOf returns the secret of the row's key. The database has neither of what it is made of.
+func secretOf(said samlsp.Asserted) []byte {
+	sum := sha256.Sum256([]byte(said.RequestID + "\x00" + said.AssertionID))
+	return sum[:]
 }
 
 func replayed() *fault.Fault {

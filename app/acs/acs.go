@@ -16,7 +16,7 @@
 //   - Each assertion is accepted once over all nodes, whatever response it comes in, and what it says is used once, within
 //     a minute.
 //   - Neither provider nor browser can change what was judged. What was accepted lies in the database, sealed by a key that
-//     only the browser's address has; a refusal lies sealed in the address, and writes nothing.
+//     isn't there but goes with the browser; a refusal lies sealed in the address, and writes nothing.
 package acs
 
 import (
@@ -54,11 +54,12 @@ type Receiver struct {
 	db        *store.DB
 	providers *provider.Client
 	texts     *sealed.Texts
+	judging   *judging
 }
 
 // New returns the feature. texts seals what browsers carry.
 func New(writer *access.Writer, db *store.DB, providers *provider.Client, texts *sealed.Texts) *Receiver {
-	return &Receiver{writer: writer, db: db, providers: providers, texts: texts}
+	return &Receiver{writer: writer, db: db, providers: providers, texts: texts, judging: newJudging()}
 }
 
 // Received is what a response has come to, as the browser's address carries it.
@@ -130,13 +131,17 @@ func (r *Receiver) Receive(ctx context.Context, by doorward.Caller, conID string
 	if err != nil {
 		return nil, err
 	}
-	response, err := samlsp.Read(config, form, r.db.Now())
+	var response samlsp.Response
+	err = r.judging.do(ctx, func() error {
+		response, err = samlsp.Read(config, form, r.db.Now())
+		return err
+	})
 	if errors.Is(err, samlsp.ErrUnsolicited) {
 		return url.Values{unsolicitedQuery: {"true"}}, nil
 	}
 	received := Received{At: r.db.Now(), State: stateIn(form), Request: response.RequestID}
 	if err == nil {
-		err = r.accept(ctx, conID, response, &received)
+		err = r.accept(ctx, by, conID, response, &received)
 	}
 	if received.Fault, err = faultIn(err); err != nil {
 		return nil, err

@@ -20,8 +20,8 @@ package joining
 
 import (
 	"github.com/doorward/doorward"
-	"github.com/doorward/doorward/app/factor"
 	"github.com/doorward/doorward/app/answer"
+	"github.com/doorward/doorward/app/factor"
 	"github.com/doorward/doorward/store"
 )
 
@@ -37,14 +37,14 @@ func New(db *store.DB, factors *factor.Factors) *Joining { return &Joining{db: d
 // Person is whom a connection's provider names. As JSON it is small enough for a cookie.
 type Person struct {
 	Connection doorward.Connection `json:"-"` // as it is now
-	Issuer     string              `json:"issuer"`
+	Issuer     string              `json:"-"` // doorward.ConnectionParameters.IdentityIssuer
 	Subject    string              `json:"subject"`
 	Address    string              `json:"address,omitempty"`
 	// Verified reports whether the provider calls the address verified, which decides nothing.
-	Verified bool             `json:"verified,omitempty"`
+	Verified bool               `json:"verified,omitempty"`
 	Groups   answer.GroupsState `json:"groups,omitempty"`
-	Group    string           `json:"group,omitempty"` // the one that gives the role
-	Name     string           `json:"name,omitempty"`
+	Group    string             `json:"group,omitempty"` // the one that gives the role
+	Name     string             `json:"name,omitempty"`
 }
 
 // NewPerson returns what counts here of the provider's words. Of the groups it keeps the one that gives the role by

@@ -5,10 +5,10 @@ import (
 	"testing"
 
 	"github.com/doorward/doorward"
+	"github.com/doorward/doorward/app/answer"
 	"github.com/doorward/doorward/app/apptest"
 	"github.com/doorward/doorward/app/joining"
 	"github.com/doorward/doorward/app/user"
-	"github.com/doorward/doorward/app/answer"
 	"github.com/doorward/doorward/store"
 )
 

@@ -2,8 +2,8 @@ package joining
 
 import (
 	"github.com/doorward/doorward"
-	"github.com/doorward/doorward/app/member"
 	"github.com/doorward/doorward/app/answer"
+	"github.com/doorward/doorward/app/member"
 )
 
 // mappedRole returns the role that the provider's groups give by the connection: the highest of the mapped

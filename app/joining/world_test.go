@@ -7,11 +7,11 @@ import (
 
 	"github.com/doorward/doorward"
 	"github.com/doorward/doorward/app/access"
+	"github.com/doorward/doorward/app/answer"
 	"github.com/doorward/doorward/app/apptest"
 	"github.com/doorward/doorward/app/joining"
 	"github.com/doorward/doorward/app/login"
 	"github.com/doorward/doorward/app/proof"
-	"github.com/doorward/doorward/app/answer"
 	"github.com/doorward/doorward/store"
 )
 

@@ -11,8 +11,8 @@ import (
 // REFEDS (refeds.org/profile/mfa).
 var (
 	severalFactors = []string{doorward.MethodSeveral, "http://schemas.microsoft.com/claims/multipleauthn", "https://refeds.org/profile/mfa"}
-	firstFactors  = []string{"pwd", "pin"}
-	secondFactors = []string{"otp", "sms", "swk", "hwk", "face", "fpt"}
+	firstFactors   = []string{"pwd", "pin"}
+	secondFactors  = []string{"otp", "sms", "swk", "hwk", "face", "fpt"}
 )
 
 // trustsFactor reports whether the provider has asked for a second factor, in words that the connection

@@ -59,7 +59,7 @@ func (s *SignOn) resume(ctx context.Context, by doorward.Caller, conID, cookie s
 	if err == nil && (!isOurs || isOver(h.At, s.db.Now()) || !bytes.Equal(h.By, providerOf(c.InForce))) {
 		err = stateError()
 	}
-	h.Connection = c
+	h.Connection, h.Issuer = c, c.InForce.IdentityIssuer() // By says that it is the same
 	return a, h, err
 }
 

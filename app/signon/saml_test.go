@@ -2,6 +2,7 @@ package signon_test
 
 import (
 	"errors"
+	"fmt"
 	"net/http"
 	"net/url"
 	"slices"
@@ -171,6 +172,14 @@ func TestReplayedAssertion(t *testing.T) {
 		if got := s.last(doorward.AttemptSignIn); got.Check != "replay" || got.Outcome != doorward.AttemptRefused {
 			t.Errorf("the protocol has %+v", got)
 		}
+		// Nor while it waits for its own browser, which it still is good for.
+		waiting := s.browser()
+		s.saml.lies(func(a *samltest.Answer) { known = a.AssertionID })
+		query, err = waiting.post(waiting.begin(signon.Ask{}))
+		w.NoError(err)
+		s.saml.lies(func(a *samltest.Answer) { a.AssertionID = known })
+		s.refused("replay", s.browser().signIn)
+		s.in(waiting.finish(query))
 		// Another connection's ids are its own.
 		other := w.site("globex.example", doorward.JITDomains)
 		other.says("subject-1", "bob@globex.example", nil)
@@ -351,7 +360,9 @@ func TestStepUpBySAML(t *testing.T) {
 			t.Fatalf("the session is %+v", done.Raised)
 		}
 		b = s.browser().as(apptest.Person{Caller: apptest.PersonOf(in).Caller})
-		s.edit(func(c *doorward.Connection) { c.TrustFactor, c.FactorACR = true, []string{"urn:strong", "urn:stronger"} })
+		s.edit(func(c *doorward.Connection) {
+			c.TrustFactor, c.FactorACR = true, []string{"urn:strong", "urn:stronger"}
+		})
 		s.refused("factor", stepUp)
 		if got := s.last(doorward.AttemptStepUp); got.Advice != "context" || got.Check != "factor" {
 			t.Errorf("the protocol has %+v", got)
@@ -478,7 +489,9 @@ func TestCertificateTakenAway(t *testing.T) {
 		ben := s.member("ben", doorward.RoleUser)
 		for name, take := range map[string]func(*store.Tx) error{
 			"by the address": func(tx *store.Tx) error { return s.keepOnly(tx, 1) },
-			"by hand":        func(tx *store.Tx) error { return tx.RemoveCertificates(w.Context(), s.conID, false, []string{fingerprint}) },
+			"by hand": func(tx *store.Tx) error {
+				return tx.RemoveCertificates(w.Context(), s.conID, false, []string{fingerprint})
+			},
 		} {
 			s.saml.announces(1)
 			waiting, asked, late := s.browser(), s.browser().as(ben), s.browser()
@@ -620,6 +633,26 @@ func TestRaceTabsBySAML(t *testing.T) {
 		w.WantOnly(errs, "", doorward.CodeSignOnRefused, doorward.CodeSignOnState)
 		if in != signon.MaxTabs || w.count("sessions WHERE issuer = '"+s.conID+"'") != in {
 			t.Errorf("%d sign-ins of 32 tabs succeed", in)
+		}
+	})
+}
+
+// TestRaceSamePost: the same response, posted to two nodes at once, opens one session.
+func TestRaceSamePost(t *testing.T) {
+	onEachSAML(t, func(w *world, s *site) {
+		for round := range apptest.Rounds(3, 20) {
+			b := s.browser()
+			form := b.begin(signon.Ask{})
+			before := w.count("sessions")
+			errs := apptest.Concurrently(8, func(i int) error {
+				one := *b
+				one.node, one.by.IP = i, fmt.Sprintf("198.51.100.%d", round)
+				return apptest.ErrorOf(one.through(form))
+			})
+			w.WantOnly(errs, "", doorward.CodeSignOnRefused, doorward.CodeSignOnState)
+			if n := w.count("sessions") - before; n != 1 {
+				t.Errorf("%d sessions are opened", n)
+			}
 		}
 	})
 }

@@ -38,6 +38,11 @@ func samlAssertions(f *fixture) {
 	})
 	wantNone(other.ID, "first")
 	wantNone(con.ID, "another")
+	f.write(func(tx *store.Tx) {
+		equal(f, string(f.value(tx.SAMLAssertion(ctx, con.ID, first.Hash)).([]byte)), "sealed first")
+		_, err := tx.SAMLAssertion(ctx, other.ID, first.Hash)
+		equal(f, errors.Is(err, store.ErrNone), true)
+	})
 	said, err := use(con.ID, "first")
 	noError(f, err)
 	equal(f, string(said), "sealed first")

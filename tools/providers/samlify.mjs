@@ -13,7 +13,8 @@ class Samlify extends Provider {
 		return this.samlify.IdentityProvider({
 			entityID: this.entityId, privateKey: this.signing.key, wantAuthnRequestsSigned: true, // the key that signs is looked up by its certificate
 			signingCert: this.published.map(({ cert }) => cert), nameIDFormat: ["urn:oasis:names:tc:SAML:2.0:nameid-format:persistent"],
-			singleSignOnService: [{ Binding: redirect, Location: `${this.base}/sso` }], ...options,
+			singleSignOnService: [{ Binding: redirect, Location: `${this.base}/sso` }],
+			singleLogoutService: [{ Binding: redirect, Location: `${this.base}/slo` }], ...options // it warns where there is none,
 		});
 	}
 

@@ -26,7 +26,7 @@ export function certificate(folder) {
 }
 
 /** freePort returns a port of loopback that nothing listens on. */
-async function freePort() {
+export async function freePort() {
 	const server = createServer().listen(0, "127.0.0.1");
 	await once(server, "listening");
 	const { port } = server.address();

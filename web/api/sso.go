@@ -189,14 +189,14 @@ func finishes(fn func(context.Context, *front.Call) (string, error)) front.Endpo
 // receives is redirects for a form with a response of SAML, from a page of the provider.
 func receives(fn func(context.Context, *front.Call) (string, error)) front.Endpoint {
 	e := redirects(fn)
-	e.Media, e.Fields = []string{"application/x-www-form-urlencoded"}, responseFields
+	e.Media, e.Fields, e.MaxBody = []string{"application/x-www-form-urlencoded"}, responseFields, samlsp.FormMax
 	return e
 }
 
 var docReceiveSAML = front.Doc{
 	ID: "receiveSAML", Tag: "Sign-on", Summary: "Receive a SAML response",
 	Description: "The assertion consumer service of a connection of type saml, by HTTP-POST: a page of the provider sends the browser here with a form of at most 400 KiB. It needs no cookie, and is judged here; the answer leads to the callback in any case, where the browser that has begun is signed in, or refused. A response that answers no request isn't looked at: a page says to start the sign-in here. 60 refused responses a minute and client address, then 429.",
-	Headers: []front.Parameter{{Name: "Location", Description: "The callback of the connection"}},
+	Headers:     []front.Parameter{{Name: "Location", Description: "The callback of the connection"}},
 	Errors: []doorward.Code{
 		doorward.CodeNotFound, doorward.CodeSignOnState, doorward.CodeTooManyAttempts, doorward.CodeMasterKeyMissing,
 	},

@@ -70,7 +70,7 @@ type Endpoint struct {
 	// Fields are those of a form, see Form, and Fault is the body of its answers 400, in place of a problem.
 	Fields []Parameter
 	Fault  reflect.Type
-	// MaxBody is the greatest size of a body that JSON or Create decodes, in bytes; 0: the
+	// MaxBody is the greatest size of a body that JSON or Create decodes, or of a form, in bytes; 0: the
 	// constant MaxBody.
 	MaxBody int
 	Out     reflect.Type // of the answer's body; nil: none

@@ -42,7 +42,18 @@ describe("sign-on by SAML", { concurrency: 1 }, () => {
 				return { etag: answer.headers().etag, ...(answer.status() !== 204 && await answer.json()) };
 			};
 			const domain = `${screen}.acme.example`;
-			const connection = await call("POST", "/api/v2/sso/connections", { type: "saml", name: "Acme SAML", metadataUrl: provider.metadataUrl, jit: "domains" });
+			await owner.go("/console/sso/new");
+			await owner.page.locator("[name=type][value=saml]").check();
+			await owner.page.locator("[name=product][value=other]").check();
+			await owner.send("/console/sso/new", { name: "Acme SAML" });
+			await owner.page.locator("h1", { hasText: "Acme SAML" }).waitFor();
+			const at = `/api/v2/sso/connections/${new URL(owner.page.url()).pathname.split("/").at(-1)}`;
+			const shown = await owner.page.locator(".copy code").allInnerTexts();
+			await owner.send("/saml", { metadataUrl: provider.metadataUrl });
+			await owner.page.locator(".notice.good, .notice.bad, .fault:not(:empty)").first().waitFor();
+			const { connection } = await call("PATCH", at, { jit: "domains" });
+			assert.equal(connection.entityId, provider.entityId);
+			for (const name of ["acsUrl", "spEntityId"]) assert.ok(shown.includes(connection[name]), `${name} isn't among ${shown}`);
 			provider.register(connection);
 			provider.person = { id: `nia-${screen}`, email: `nia@${domain}`, name: "Nia New" };
 			const { id, record } = await call("POST", "/api/v2/domains", { domain });
@@ -50,12 +61,15 @@ describe("sign-on by SAML", { concurrency: 1 }, () => {
 			await call("POST", `/api/v2/domains/${id}/verify`);
 			await call("PATCH", `/api/v2/domains/${id}`, { connectionId: connection.id });
 
-			const { url, testId } = await call("POST", `/api/v2/sso/connections/${connection.id}/test`);
-			await owner.go(url);
-			await owner.at(`/sso/${connection.id}/test/${testId}`);
+			await owner.go(`/console/sso/connections/${connection.id}?tab=test`);
+			await owner.send("/test");
+			const begins = await owner.page.locator("a[href*='/start?test=']").getAttribute("href");
+			await owner.go(begins);
+			await owner.page.waitForURL((to) => to.pathname.startsWith(`/sso/${connection.id}/test/`));
 			await owner.look("ssotest-passed");
-			assert.equal((await call("GET", `/api/v2/sso/connections/${connection.id}/tests/${testId}`)).status, "passed");
-			await call("PATCH", `/api/v2/sso/connections/${connection.id}`, { status: "active" });
+			await owner.go(`/console/sso/connections/${connection.id}?tab=test`);
+			await owner.page.locator(".notice.good").waitFor();
+			await call("PATCH", at, { status: "active" });
 			const { etag, mode } = await call("GET", "/api/v2/sso/policy");
 			if (mode === "off") await call("PUT", "/api/v2/sso/policy", { mode: "optional", guests: "allowed" }, { "If-Match": etag });
 

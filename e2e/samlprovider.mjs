@@ -23,6 +23,7 @@ export class SAMLProvider {
 		await once(p.server, "listening");
 		p.base = `https://127.0.0.1:${p.server.address().port}`;
 		p.metadataUrl = `${p.base}/metadata`;
+		p.entityId = `${p.base}/entity`;
 		return p;
 	}
 
@@ -46,15 +47,14 @@ export class SAMLProvider {
 	serve(request, answer) {
 		const address = new URL(request.url, this.base);
 		const shown = { set: (name, value) => answer.setHeader(name, value), send: (page) => answer.end(String(page)) };
-		const issuer = `${this.base}/entity`;
 		if (address.pathname === "/metadata") {
 			const endpoints = { redirectEndpointPath: "/sso", postEndpointPath: "/sso" };
-			return this.samlp.metadata({ issuer, cert: this.pair("signing").cert, ...endpoints })(Object.assign(request, { protocol: "https" }), shown);
+			return this.samlp.metadata({ issuer: this.entityId, cert: this.pair("signing").cert, ...endpoints })(Object.assign(request, { protocol: "https" }), shown);
 		}
 		const { acsUrl, spEntityId } = this.connection;
 		const { id, email, name } = this.person;
 		const auth = this.samlp.auth({
-			...this.pair("signing"), issuer, recipient: acsUrl, destination: acsUrl, getPostURL: (audience, parsed, _, next) => next(null, acsUrl),
+			...this.pair("signing"), issuer: this.entityId, recipient: acsUrl, destination: acsUrl, getPostURL: (audience, parsed, _, next) => next(null, acsUrl),
 			...(address.pathname === "/tile" && { audience: spEntityId }), nameIdentifierFormat: "urn:oasis:names:tc:SAML:2.0:nameid-format:persistent",
 			getUserFromRequest: () => ({ id, displayName: name, name: {}, emails: [{ value: email }] }),
 		});

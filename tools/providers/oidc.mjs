@@ -176,7 +176,7 @@ async function provesAgain(lab, browser, owner, connection) {
 	const asked = browser.seen.findLast((to) => to.pathname === "/auth").searchParams;
 	assert.deepEqual([asked.get("prompt"), asked.get("max_age")], ["login", "0"]);
 	const after = await session();
-	assert.ok(after.authAt > before.authAt && after.id === before.id, JSON.stringify(after));
+	assert.ok(Date.parse(after.authAt) > Date.parse(before.authAt) && after.id === before.id, JSON.stringify(after));
 
 	lab.person = "2";
 	browser.cookies.delete(new URL(lab.issuer).host);

@@ -151,7 +151,7 @@ export async function provesAgain({ provider, doorward, owner }, connection, bro
 	assert.deepEqual([result.kind, result.outcome, requests.length], ["step_up", "done", 1], JSON.stringify(result));
 	assert.match(requests[0], /ForceAuthn="true"/);
 	const after = await session();
-	assert.ok(after.authAt > before.authAt && after.id === before.id, JSON.stringify(after));
+	assert.ok(Date.parse(after.authAt) > Date.parse(before.authAt) && after.id === before.id, JSON.stringify({ before, after }));
 
 	provider.person = "2";
 	forget();

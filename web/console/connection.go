@@ -33,8 +33,8 @@ type connectionPage struct {
 	Test       *ui.TestResult      // nil: none
 	Claims     string              // of the test, on several lines; empty for none
 	Keys       []ui.PublishedKey
-	ReadAt     *time.Time  // when the metadata in force were read or given; nil: never
-	Reading    *ui.Attempt // the last reading of metadata, if it has failed; nil otherwise
+	ReadAt     *time.Time      // when the metadata in force were read or given; nil: never
+	Reading    *ui.Attempt     // the last reading of metadata, if it has failed; nil otherwise
 	Roles      []doorward.Role // that a connection may give, the highest first
 	Mappings   []doorward.GroupMapping
 	Identities []linked

@@ -13,7 +13,9 @@ import (
 
 // samlSamples are the pages of connections by SAML.
 func samlSamples() []uitest.Sample {
-	draft := func(p doorward.Product) ui.View { return sampledSAMLPage(sampledSAML(p, doorward.ConnectionDraft), "setup") }
+	draft := func(p doorward.Product) ui.View {
+		return sampledSAMLPage(sampledSAML(p, doorward.ConnectionDraft), "setup")
+	}
 	entities := draft(doorward.OtherProduct)
 	body, _ := entities.Body.(connectionPage)
 	body.SAML.MetadataURL, body.SAML.Entities = "https://federation.example/metadata.xml", []string{"https://idp.acme.example/saml/" + strings.Repeat("a-long-name/", 10), "https://idp.globex.example/saml"}

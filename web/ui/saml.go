@@ -9,6 +9,7 @@ import (
 	"github.com/doorward/doorward"
 	"github.com/doorward/doorward/app/connection"
 	"github.com/doorward/doorward/internal/samlsp/metadata"
+	"github.com/doorward/doorward/web/front"
 )
 
 // MaxMetadata is how many bytes a provider's metadata may have, as a file or as a text. MaxMetadataFields bounds a form
@@ -93,8 +94,11 @@ func TypedSAML(c *Call, of doorward.Connection) (typed SAMLTyped, err error) {
 		text := strings.TrimSpace(c.Value(name))
 		return &text
 	}
+	text := withoutMark(c.Value("metadata"))
 	if file := withoutMark(string(c.File())); file != "" {
-		c.Preset("metadata", file)
+		if text = file; front.IsText(file) {
+			c.Preset("metadata", file)
+		}
 	}
 	typed.SubjectFrom, typed.EmailFrom = value("subjectFrom"), value("emailFrom")
 	if entityID := value("entityId"); *entityID != "" {
@@ -110,7 +114,6 @@ func TypedSAML(c *Call, of doorward.Connection) (typed SAMLTyped, err error) {
 		}
 		return typed, nil
 	}
-	text := withoutMark(c.Value("metadata"))
 	switch {
 	case strings.TrimSpace(text) != "":
 		typed.Metadata = &text

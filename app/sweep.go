@@ -50,7 +50,7 @@ func (a *App) sweeps() []sweep {
 		{"connections", sweepEvery, all(a.Connections.Sweep, a.SetupLinks.Sweep, a.Demands.Sweep, a.SignOff.Sweep, a.Directories.Sweep)},
 		{"directory-undos", sweepEvery, a.DirectoryRuns.Sweep},
 		{"api-keys", sweepEvery, a.APIKeys.Sweep},
-		{"usage", scanEvery, a.Overviews.Sweep},
+		{"usage", sweepEvery, a.Overviews.Sweep},
 		{"addresses", forgetEvery, a.forgetAddresses},
 		{"changes", sweepEvery, all(a.Lease.Sweep, a.Access.SweepCalls, a.Access.Decisions().Sweep)},
 	}

@@ -322,7 +322,7 @@ func sampledOverview() overviewPage {
 	}
 	return overviewPage{
 		pageData: basePage, Figures: figures, Chart: signInChart("", figures.SignIns), Refused: 43, Days: 30, Recent: sampledRecent(1),
-		Watches: true, Attention: sampledAttention()[2:4], Roles: roleMeters("", figures.Roles), Factors: factorMeters("", figures.Factors),
+		Watches: true, Attention: sampledAttention()[2:3], Roles: roleMeters("", figures.Roles), Factors: factorMeters("", figures.Factors),
 		Quotas: []meter{{Name: "quota.people", Link: "/console/people", Times: 5213, Of: 6000, ShowsOf: true}, {Name: "quota.apiKeys", Link: "/console/keys", Times: 10, Of: 10, ShowsOf: true, IsHigh: true}, {Name: "quota.webhooks", Times: 0, Of: 5, ShowsOf: true}, {Name: "quota.eventsPerDay", Times: 41, Of: 2000, ShowsOf: true}},
 	}
 }

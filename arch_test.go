@@ -58,7 +58,7 @@ var siblings = map[string][]string{
 // upkeepPackages may write without an action of a caller: counters and last uses, what name servers say, the
 // queues of mails and webhooks, the feed, keys and texts that Doorward makes for itself,
 // the turns of sweeps, and the deletion of what is old, has ended or is left over.
-var upkeepPackages = []string{"app", "app/account", "app/acs", "app/apikey", "app/assertion", "app/attempt", "app/audit", "app/directory", "app/directoryrun", "app/domain", "app/proof", "app/factor", "app/inbox", "app/key", "app/leak", "app/login", "app/mail", "app/masterkey", "app/password", "app/provider", "app/samlprovider", "app/sealed", "app/session", "app/setuplink", "app/signoff", "app/signon", "app/tenant", "app/user", "app/webhook"}
+var upkeepPackages = []string{"app", "app/account", "app/acs", "app/apikey", "app/assertion", "app/attempt", "app/audit", "app/directory", "app/directoryrun", "app/domain", "app/proof", "app/factor", "app/inbox", "app/key", "app/leak", "app/login", "app/mail", "app/masterkey", "app/overview", "app/password", "app/provider", "app/samlprovider", "app/session", "app/setuplink", "app/signoff", "app/signon", "app/tenant", "app/user", "app/webhook"}
 
 // The functions that some rules restrict, by their full names.
 const (

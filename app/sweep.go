@@ -50,7 +50,7 @@ func (a *App) sweeps() []sweep {
 		{"connections", sweepEvery, all(a.Connections.Sweep, a.SetupLinks.Sweep, a.Demands.Sweep, a.SignOff.Sweep, a.Directories.Sweep)},
 		{"directory-undos", sweepEvery, a.DirectoryRuns.Sweep},
 		{"api-keys", sweepEvery, a.APIKeys.Sweep},
-		{"usage", scanEvery, a.Overviews.Sweep},
+		{"usage", sweepEvery, a.Overviews.Sweep},
 		{"addresses", forgetEvery, a.forgetAddresses},
 		{"changes", sweepEvery, all(a.Lease.Sweep, a.Access.SweepCalls, a.Access.Decisions().Sweep)},
 	}
@@ -87,7 +87,7 @@ func (a *App) forgetAddresses(ctx context.Context) error {
 
 // sweepNode does what each node has to do for itself: it is about its memory, its files or its settings.
 func (a *App) sweepNode(ctx context.Context) error {
-	return all(a.clampFuture, a.sweepMasterKey, a.Assertions.Sweep, a.SignOn.WriteStrays, a.SignOff.WriteStrays, a.Directories.WriteFaults, a.APIKeys.ForgetIdle, a.Factors.ReadTotals)(ctx)
+	return all(a.clampFuture, a.sweepMasterKey, a.Assertions.Sweep, a.SignOn.WriteStrays, a.SignOff.WriteStrays, a.Directories.WriteFaults, a.APIKeys.WriteUses, a.APIKeys.ForgetIdle, a.Factors.ReadTotals)(ctx)
 }
 
 // all does all works, also after one has failed, and joins their errors.

@@ -31,7 +31,7 @@ func (l *keyLimits) admits(ip netip.Addr) bool {
 // keyState is the state on a node that the secrets of a key share.
 type keyState struct {
 	id          string
-	uses        atomic.Int64               // that are not written yet
+	uses        atomic.Int64               // that are not written yet; if any, the state is in keyStates.used
 	lastAddress atomic.Pointer[netip.Addr] // of the last use whose address was known
 	limiter     *gcra.Limiter              // of requests
 }
@@ -77,7 +77,7 @@ func (k *Keys) remembered(hash secret.Hash, ip netip.Addr) (p doorward.Principal
 	if err := k.takeRequest(limits); err != nil {
 		return p, true, err
 	}
-	limits.state.uses.Add(1)
+	k.states.use(limits.state)
 	limits.state.setAddress(ip)
 	k.registry.Use(hash, e, now)
 	return p, true, nil
@@ -164,7 +164,7 @@ func (k *Keys) ByID(ctx context.Context, id, ip string) (doorward.Principal, err
 
 // recordUse records a use of a key that was read from the database.
 func (k *Keys) recordUse(hash secret.Hash, limits *keyLimits, ip netip.Addr) {
-	limits.state.uses.Add(1)
+	k.states.use(limits.state)
 	limits.state.setAddress(ip)
 	now := k.db.Now().UnixMicro()
 	if e := k.registry.Get(hash); e != nil {
@@ -256,11 +256,26 @@ func (k *Keys) InMemory() int { return k.registry.Len() }
 // Run writes last uses until ctx ends, then all that remain.
 func (k *Keys) Run(ctx context.Context) {
 	k.registry.Run(ctx, func() int64 { return k.db.Now().UnixMicro() }, k.write)
+	_ = k.WriteUses(context.WithoutCancel(ctx)) // if it fails, a chart lacks them
 }
 
 // Flush writes last uses. What can't be written now is kept for the next flush.
 func (k *Keys) Flush(ctx context.Context) error {
-	return k.registry.Flush(func(uses []store.Use) error { return k.write(ctx, uses) })
+	if err := k.registry.Flush(func(uses []store.Use) error { return k.write(ctx, uses) }); err != nil {
+		return err
+	}
+	return k.WriteUses(ctx)
+}
+
+// WriteUses writes the uses that are counted and were not written with last uses, as those of an instant that another
+// node has written.
+func (k *Keys) WriteUses(ctx context.Context) error {
+	for k.states.hasUses() {
+		if err := k.write(ctx, nil); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // writeTimeout bounds one write: otherwise a hanging connection would delay the writes for up to
@@ -270,14 +285,12 @@ const writeTimeout = 5 * time.Second
 func (k *Keys) write(ctx context.Context, uses []store.Use) error {
 	ctx, cancel := context.WithTimeout(ctx, writeTimeout)
 	defer cancel()
-	all, counts := make([]store.KeyUse, len(uses)), usageCounts{}
+	all, counts := make([]store.KeyUse, len(uses)), k.states.takeUses()
+	if len(uses)+len(counts) == 0 {
+		return nil
+	}
 	for i, u := range uses {
-		all[i] = store.KeyUse{Use: u}
-		if e := k.registry.Known(u.Hash); e != nil { // else the key is no longer in memory
-			state := e.Extra().(*keyLimits).state
-			all[i].IP = state.address()
-			counts.take(state)
-		}
+		all[i] = store.KeyUse{Use: u, IP: k.lastAddress(u.Hash)}
 	}
 	err := k.writer.Upkeep(ctx, func(tx *store.Tx) error {
 		if err := tx.TouchAPIKeys(ctx, all); err != nil {
@@ -286,14 +299,19 @@ func (k *Keys) write(ctx context.Context, uses []store.Use) error {
 		return counts.write(ctx, tx)
 	})
 	if err != nil {
-		counts.giveBack()
+		k.states.giveBack(counts)
 	}
 	return err
 }
 
-// address returns the address of the last use whose address was known; empty for none.
-func (s *keyState) address() string {
-	if from := s.lastAddress.Load(); from != nil {
+// lastAddress returns the address of the last use whose address was known; empty if the key
+// is no longer in memory.
+func (k *Keys) lastAddress(hash secret.Hash) string {
+	e := k.registry.Known(hash)
+	if e == nil {
+		return ""
+	}
+	if from := e.Extra().(*keyLimits).state.lastAddress.Load(); from != nil {
 		return from.String()
 	}
 	return ""

@@ -15,8 +15,9 @@ import (
 // The limiter outlives the entries of the key's secrets in the registry, which may be evicted and
 // read again.
 type keyStates struct {
-	mu  sync.Mutex
-	all map[string]stateEntry
+	mu   sync.Mutex
+	all  map[string]stateEntry
+	used []*keyState // with uses to be written, each once
 }
 
 // stateEntry stays in keyStates until the limiter is idle: a new limiter would allow the requests

@@ -12,7 +12,7 @@ import (
 )
 
 // Usage returns how many requests a key made since an instant, by day of UTC, the oldest first. A node writes what it has
-// counted about once a minute; what it has not when it is killed, or when the key is changed, is lost. Errors: not_found.
+// counted about once a minute; what it hasn't when it is killed is lost. Errors: not_found.
 func (k *Keys) Usage(ctx context.Context, by doorward.Caller, id string, since time.Time) ([]doorward.UsageCount, error) {
 	if _, err := k.Get(ctx, by, id); err != nil {
 		return nil, err
@@ -25,13 +25,51 @@ func (k *Keys) EndingSoon(ctx context.Context, by doorward.Caller, until time.Ti
 	return k.db.Read().APIKeysEnding(ctx, by.TenantID, k.db.Now(), until, limit)
 }
 
+// use counts a request. It locks and allocates only for the first one since uses were written.
+func (s *keyStates) use(k *keyState) {
+	if k.uses.Add(1) == 1 {
+		s.addUsed(k)
+	}
+}
+
+func (s *keyStates) addUsed(k *keyState) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.used = append(s.used, k)
+}
+
+func (s *keyStates) hasUses() bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return len(s.used) > 0
+}
+
 // usageCounts are uses that are about to be written, by the state of their key.
 type usageCounts map[*keyState]int64
 
-// take takes the uses of a key that are not written yet. Those of a key with two secrets are taken once.
-func (c usageCounts) take(s *keyState) {
-	if n := s.uses.Swap(0); n > 0 {
-		c[s] += n
+// usesAtOnce is of how many keys one transaction writes the uses. As many last uses are written with them.
+const usesAtOnce = 200
+
+// takeUses takes the uses of up to usesAtOnce keys. What isn't written must be given back.
+func (s *keyStates) takeUses() usageCounts {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	counts, n := usageCounts{}, min(len(s.used), usesAtOnce)
+	for _, k := range s.used[:n] {
+		counts[k] = k.uses.Swap(0)
+	}
+	if s.used = s.used[n:]; len(s.used) == 0 {
+		s.used = nil
+	}
+	return counts
+}
+
+// giveBack adds uses that could not be written to those of the next time.
+func (s *keyStates) giveBack(counts usageCounts) {
+	for k, n := range counts {
+		if k.uses.Add(n) == n {
+			s.addUsed(k)
+		}
 	}
 }
 
@@ -45,11 +83,4 @@ func (c usageCounts) write(ctx context.Context, tx *store.Tx) error {
 		}
 	}
 	return nil
-}
-
-// giveBack adds uses that could not be written to those of the next time.
-func (c usageCounts) giveBack() {
-	for s, n := range c {
-		s.uses.Add(n)
-	}
 }

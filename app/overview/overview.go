@@ -1,8 +1,7 @@
 // Package overview has the figures of a tenant for its administrators, and counts
 // what an administrative action would end. Nothing is stored: each figure is one
-// query over an index. For a tenant of 100,000 people with 1,000,000 events in 90 days
-// they take COST in all. It also deletes counts of usage that are
-// older than their charts.
+// query over an index; docs/performance.md says what they cost for 100,000 people and
+// 1,000,000 events. It also deletes counts of usage that are older than their charts.
 package overview
 
 import (

@@ -4,6 +4,7 @@ import (
 	"crypto/rand"
 	"fmt"
 	"io"
+	"maps"
 	mrand "math/rand/v2"
 	"net/http"
 	"net/url"
@@ -293,6 +294,15 @@ func TestStrayCallbacks(t *testing.T) {
 			if a.Check == signon.CheckState {
 				n, entries = n+a.Count, entries+1
 			}
+		}
+		counts := map[doorward.UsageOutcome]int64{}
+		usage, err := w.DB.Read().Usage(w.Context(), s.conID, clock.Now().Add(-2*time.Hour))
+		w.NoError(err)
+		for _, one := range usage {
+			counts[one.Outcome] += one.Times
+		}
+		if want := (map[doorward.UsageOutcome]int64{doorward.UsageSignedIn: 1, doorward.UsageRefused: 60}); !maps.Equal(counts, want) {
+			t.Errorf("the chart counts %v, want %v: a stray callback is no sign-in", counts, want)
 		}
 		if entries > 2 || n != 60 {
 			t.Errorf("the protocol has %+v", page.Items)

@@ -15,6 +15,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/google/go-cmp/cmp"
+
 	"github.com/doorward/doorward"
 	"github.com/doorward/doorward/app/access"
 	"github.com/doorward/doorward/app/apptest"
@@ -135,6 +137,49 @@ func TestRetryAfter(t *testing.T) {
 			t.Errorf("with %q it waits for %v, want %v", text, pause, want)
 		}
 	}
+}
+
+// TestUsage: each attempt is counted once, by its outcome, in the hour of its end; counts end after 30 days.
+func TestUsage(t *testing.T) {
+	apptest.OnSQLiteClock(t, apptest.NoLimits, apptest.NewStoppedClock, func(f *apptest.Fixture, clock *apptest.StoppedClock) {
+		_, owner := f.Tenant()
+		to := newReceiver(t, func(n int) int { return []int{204, 500, 204}[min(n, 3)-1] })
+		w := createHook(f, owner.Caller, to.URL, "user.*")
+		counted := func() map[doorward.UsageOutcome]int64 {
+			all := map[doorward.UsageOutcome]int64{}
+			counts, err := f.Node(0).Webhooks.UsageOfAll(f.Context(), owner.Caller, clock.Now().Add(-25*time.Hour))
+			f.NoError(err)
+			for _, c := range counts {
+				if c.SubjectID != w.ID || !c.At.Equal(c.At.Truncate(time.Hour)) {
+					t.Errorf("counted: %+v", c)
+				}
+				all[c.Outcome] += c.Times
+			}
+			return all
+		}
+		deliver := func() {
+			f.Invite(owner, f.NewEmail("x"), doorward.RoleUser)
+			f.NoError(f.Node(0).Webhooks.Deliver(f.Context()))
+			clock.Move(time.Minute)
+		}
+		for range 3 { // delivered, refused, and both: the refused one is due again
+			deliver()
+		}
+		to.Close()
+		deliver()
+		if diff := cmp.Diff(map[doorward.UsageOutcome]int64{doorward.UsageDelivered: 3, doorward.UsageRefused: 1, doorward.UsageSilent: 1}, counted()); diff != "" {
+			t.Error(diff)
+		}
+		_, stranger := f.Tenant()
+		if _, err := f.Node(0).Webhooks.Usage(f.Context(), stranger.Caller, w.ID, clock.Now()); apptest.Code(err) != doorward.CodeNotFound {
+			t.Errorf("another tenant is told: %v", err)
+		}
+		clock.Move(doorward.UsageKept + time.Hour)
+		f.NoError(f.Node(0).Overviews.Sweep(f.Context()))
+		if n := f.Int(`SELECT count(*) FROM usage_counts`); n != 0 {
+			t.Errorf("%d old counts are left", n)
+		}
+	})
 }
 
 // TestFailingForDays: notices after an hour and a day, and the disabling after five days, once

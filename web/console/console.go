@@ -10,6 +10,8 @@
 // object, so an outdated form overwrites nothing.
 //
 //	overview.go     figures of the tenant; the chart of sign-ins
+//	attention.go    the overview: what needs attention, a function for each source
+//	chart.go        bars over time, the strip of 24 hours, numbers as horizontal bars
 //	people.go       the list of people, one person with sessions
 //	act.go          role, suspension, sign-out, second factors, removal: confirmed, then done
 //	chosen.go       several people or invitations at once; one session of a member
@@ -27,8 +29,6 @@
 //	                (connectionaccess.go); what is confirmed first (connectionact.go)
 //	linkactor.go    the audit trail: who has made a set-up link that acted
 //	setuplink.go    sign-on: links by which a customer's own IT sets a connection up
-//	signonwarning.go
-//	                sign-on: what the overview warns of
 //	domains.go      sign-on: domains and their records
 //	ssopolicy.go    sign-on: what the tenant demands, whom it would shut out
 //	policy.go       policies: the editor, versions with their differences

@@ -176,9 +176,9 @@ func (h *console) keyPage(ctx context.Context, c *ui.Call) (ui.View, error) {
 		body.Activity, err = h.activity(ctx, c, "keys", k.ID)
 	}
 	if body.Tabs.Is("about") {
-		if body.RoleID, err = h.roleIDOf(ctx, c, k.Role); err != nil {
-			return ui.View{}, err
-		}
+		body.RoleID, err = h.roleIDOf(ctx, c, k.Role)
+	}
+	if body.Tabs.Is("usage") {
 		body.Uses, err = h.usesOf(ctx, c, k)
 	}
 	if body.Tabs.Is("settings") {
@@ -212,7 +212,7 @@ func (h *console) roleIDOf(ctx context.Context, c *ui.Call, name doorward.Role) 
 
 // keyTabs are the tabs of the page of a key. A key that has ended can't be changed.
 func keyTabs(c *ui.Call, k apiKey, list string) ui.Tabs {
-	isChangeable, names := k.CanManage && k.Live(), []string{"about"}
+	isChangeable, names := k.CanManage && k.Live(), []string{"about", "usage"}
 	if isChangeable {
 		names = append(names, "rotation")
 	}

@@ -207,8 +207,9 @@ func samples() []uitest.Sample {
 	return slices.Concat(importSamples(), concernedSamples(listed), openedSamples(listed), webhookSamples(), policySamples(), operatorSamples(), []uitest.Sample{
 		{Name: "overview", View: wide("overview", sampledOverview()), Frame: owner},
 		{Name: "overview-viewer", View: wide("overview", overviewPage{pageData: basePage, Figures: overview.Tenant{People: 5213}, Roles: sampledOverview().Roles}), Frame: viewer},
+		{Name: "overview-attention", View: wide("overview", withAttention(calm())), Frame: owner},
 		{Name: "people", View: listed, Frame: owner},
-		{Name: "overview-first", View: wide("overview", overviewPage{pageData: basePage, Figures: overview.Tenant{People: 1}, Roles: roleMeters("", []overview.Role{{Role: doorward.RoleOwner, People: 1}, {Role: doorward.RoleUser}}), Days: 30, Watches: true, Chart: signInChart("", sampledOverview().Figures.SignIns[:1])}), Frame: owner},
+		{Name: "overview-first", View: wide("overview", overviewPage{pageData: basePage, Figures: overview.Tenant{People: 1}, Roles: roleMeters("", []overview.Role{{Role: doorward.RoleOwner, People: 1}, {Role: doorward.RoleUser}}), Days: 30, Watches: true, Chart: signInChart("", sampledOverview().Figures.SignIns[:1]), Steps: []step{{"factor", "/account/security", true}, {"invite", "/console/invitations/new", false}}}), Frame: owner},
 		{Name: "overview-switcher", View: wide("overview", withData(calm(), pageData{Tenant: acme, Others: members[3:]})), Frame: owner},
 		{Name: "overview-brand", View: wide("overview", withData(sampledOverview(), branded)), Frame: owner},
 		{Name: "people-none", View: wide("people", people{pageData: basePage, pager: pager{Filter: filters(url.Values{"q": {"nobody"}}), sorting: peopleSorting}, Roles: highestFirst(nil)}), Frame: owner},
@@ -251,6 +252,8 @@ func samples() []uitest.Sample {
 		{Name: "keys", View: wide("keys", apiKeys{basePage, middlePage(keySorting), keyStatuses, highestFirst(nil), sampledKeys()}), Frame: owner},
 		{Name: "keys-none", View: wide("keys", apiKeys{pageData: basePage, pager: pager{Filter: filters(url.Values{}), sorting: keySorting}, Statuses: keyStatuses}), Frame: owner},
 		{Name: "key", View: sampledKeyPage(0, "about"), Frame: owner},
+		{Name: "key-usage", View: sampledKeyPage(0, "usage"), Frame: owner},
+		{Name: "key-usage-none", View: sampledKeyPage(3, "usage"), Frame: owner},
 		{Name: "key-rotation", View: sampledKeyPage(0, "rotation"), Frame: owner},
 		{Name: "key-activity", View: sampledKeyPage(0, "activity"), Frame: owner},
 		{Name: "key-settings", View: sampledKeyPage(0, "settings"), Frame: owner},
@@ -318,8 +321,8 @@ func sampledOverview() overviewPage {
 		figures.Factors = append(figures.Factors, overview.Factors{Role: role, People: figures.Roles[n].People, With: []int{4, 36, 1580, 0}[n]})
 	}
 	return overviewPage{
-		pageData: basePage, Figures: figures, Chart: signInChart("", figures.SignIns), Refused: 43, Days: 30, Recent: sampledRecent(1), Steps: []step{{"factor", "/account/security", true}, {"invite", "/console/invitations/new", false}},
-		Watches: true, Attention: sampledAttention(), Roles: roleMeters("", figures.Roles), Factors: factorMeters("", figures.Factors),
+		pageData: basePage, Figures: figures, Chart: signInChart("", figures.SignIns), Refused: 43, Days: 30, Recent: sampledRecent(1),
+		Watches: true, Attention: sampledAttention()[2:3], Roles: roleMeters("", figures.Roles), Factors: factorMeters("", figures.Factors),
 		Quotas: []meter{{Name: "quota.people", Link: "/console/people", Times: 5213, Of: 6000, ShowsOf: true}, {Name: "quota.apiKeys", Link: "/console/keys", Times: 10, Of: 10, ShowsOf: true, IsHigh: true}, {Name: "quota.webhooks", Times: 0, Of: 5, ShowsOf: true}, {Name: "quota.eventsPerDay", Times: 41, Of: 2000, ShowsOf: true}},
 	}
 }
@@ -360,6 +363,11 @@ func sampledUsage(width time.Duration, outcomes ...doorward.UsageOutcome) (all [
 	return all
 }
 
+func withAttention(p overviewPage) overviewPage {
+	p.Attention = sampledAttention()
+	return p
+}
+
 func withData(p overviewPage, data pageData) overviewPage {
 	p.pageData = data
 	return p
@@ -368,7 +376,7 @@ func withData(p overviewPage, data pageData) overviewPage {
 // calm is an overview on which nothing needs attention, and with few figures.
 func calm() overviewPage {
 	p := sampledOverview()
-	p.Attention, p.Steps, p.Quotas, p.Factors = nil, nil, nil, nil
+	p.Attention, p.Quotas, p.Factors = nil, nil, nil
 	return p
 }
 
@@ -527,8 +535,8 @@ func sampledKeyPage(n int, tab string) ui.View {
 	if body.Activity = sampledActivity("keys", k.ID); n != 3 {
 		body.Uses = chartOf("uses-title", useSeries(), sampledUsage(oneDay, doorward.UsageUsed), noon, oneDay, usageDays)
 	}
-	if body.Tabs = onTab(tab, "about", "activity"); n < 2 {
-		body.Tabs = onTab(tab, "about", "rotation", "activity", "settings")
+	if body.Tabs = onTab(tab, "about", "usage", "activity"); n < 2 {
+		body.Tabs = onTab(tab, "about", "usage", "rotation", "activity", "settings")
 		body.Try = &trial{"user.read", "192.0.2.7", []string{"keys.try.permission", "keys.try.status"}[n]}
 	}
 	return ui.View{Page: "key", Title: "keys.title", Body: body, Wide: true}

@@ -52,6 +52,14 @@ func (tx *Tx) TryChallenge(ctx context.Context, hash []byte, maxTries int) (bool
 	return tx.affected(ctx, sqlTryChallenge, hash, maxTries, micros(tx.Now))
 }
 
+const sqlHoldChallenge = `UPDATE challenges SET tries = tries WHERE hash = $1 AND ends_at > $2`
+
+// HoldChallenge locks the challenge until the transaction ends, so that nobody ends it before, and reports whether it
+// is there and has not ended.
+func (tx *Tx) HoldChallenge(ctx context.Context, hash []byte) (bool, error) {
+	return tx.affected(ctx, sqlHoldChallenge, hash, micros(tx.Now))
+}
+
 const sqlTakeChallenge = `DELETE FROM challenges WHERE hash = $1`
 
 // TakeChallenge deletes the challenge, which can be used once, and reports whether it was

@@ -34,6 +34,22 @@ func (r Reader) CountPeople(ctx context.Context, tenantID string, now time.Time)
 	return c.members, c.invited, err
 }
 
+// TenantUse is how much a tenant has of what quotas limit.
+type TenantUse struct{ Members, Invited, APIKeys, Webhooks, Events int64 }
+
+const sqlTenantUse = `SELECT (SELECT count(*) FROM (SELECT 1 FROM memberships WHERE tenant_id = $2 LIMIT $4) m),
+  (SELECT count(*) FROM (SELECT 1 FROM invitations WHERE tenant_id = $2 AND state = 'PENDING' AND expires_at > $1 LIMIT $4) i),
+  (SELECT count(*) FROM (SELECT 1 FROM api_keys WHERE ` + liveAPIKey + ` AND tenant_id = $2 LIMIT $4) k),
+  (SELECT count(*) FROM webhooks WHERE tenant_id = $2),
+  COALESCE((SELECT counted FROM audit_chains WHERE tenant_id = $2 AND counted_day - $3 IN (0, 1)), 0)`
+
+// TenantUse returns what a tenant has at now, counted as its quotas count it: suspended members, too. Members,
+// invitations and keys are counted up to most.
+func (r Reader) TenantUse(ctx context.Context, tenantID string, now time.Time, most int64) (TenantUse, error) {
+	fields := func(u *TenantUse) []any { return []any{&u.Members, &u.Invited, &u.APIKeys, &u.Webhooks, &u.Events} }
+	return one(ctx, r, fields, sqlTenantUse, micros(now), tenantID, doorward.DayOf(now), most)
+}
+
 // countEvents adds $4 events of the day $3 to the row of the chain. The day never goes back by
 // one: about midnight, transactions of two nodes may commit in another order than their times.
 const (

@@ -5,6 +5,7 @@ import (
 
 	"github.com/doorward/doorward"
 	"github.com/doorward/doorward/app/access"
+	"github.com/doorward/doorward/store"
 )
 
 // SetQuotas sets the named quotas of a tenant, for the operator; doorward.NoQuota removes one.
@@ -29,6 +30,41 @@ func quotaOperation(ctx context.Context, id string, named map[doorward.Quota]int
 		}
 		return tx.SetQuotas(ctx, id, after.Quotas)
 	}}
+}
+
+// Use is how much a tenant has of what its quotas limit.
+type Use struct {
+	store.TenantUse
+	IsCapped bool // people or keys are not counted further: there are at least so many
+}
+
+// Of returns how much counts in the quota.
+func (u Use) Of(q doorward.Quota) int64 {
+	switch q {
+	case doorward.QuotaPeople:
+		return u.Members + u.Invited
+	case doorward.QuotaAPIKeys:
+		return u.APIKeys
+	case doorward.QuotaWebhooks:
+		return u.Webhooks
+	}
+	return u.Events
+}
+
+// Uses returns how much each of the tenants has now, in their order. It counts at most doorward.MaxTotal members,
+// invitations and keys of one, since it is for lists. Errors: unavailable.
+func (t *Tenants) Uses(ctx context.Context, of []doorward.Tenant) (all []Use, err error) {
+	err = t.db.Snapshot(ctx, func(read store.Reader) error {
+		for _, one := range of {
+			u, err := read.TenantUse(ctx, one.ID, t.db.Now(), doorward.MaxTotal)
+			if err != nil {
+				return err
+			}
+			all = append(all, Use{u, max(u.Members, u.Invited, u.APIKeys) == doorward.MaxTotal})
+		}
+		return nil
+	})
+	return all, err
 }
 
 func quotaFaults(named map[doorward.Quota]int64) (all []doorward.FieldError) {

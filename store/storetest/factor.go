@@ -164,6 +164,8 @@ func challenges(f *fixture) {
 		f.wantChange(tx.TryChallenge(ctx, []byte("1"), 2))
 		f.wantChange(tx.TryChallenge(ctx, []byte("1"), 2))
 		f.wantNoChange(tx.TryChallenge(ctx, []byte("1"), 2))
+		f.wantChange(tx.HoldChallenge(ctx, []byte("1")))
+		f.wantNoChange(tx.HoldChallenge(ctx, []byte("none")))
 		f.wantChange(tx.TakeChallenge(ctx, []byte("2")))
 		f.wantNoChange(tx.TakeChallenge(ctx, []byte("2")))
 	})

@@ -34,6 +34,16 @@ func quotas(f *fixture) {
 	}
 	equal(f, counts(noon), [2]int64{2, 1})
 	equal(f, counts(noon.Add(365*day)), [2]int64{2, 0})
+
+	use := func(t doorward.Tenant, at time.Time, most int64) store.TenantUse {
+		found, err := f.Read().TenantUse(ctx, t.ID, at, most)
+		noError(f, err)
+		return found
+	}
+	f.write(func(tx *store.Tx) { noError(f, insertEvents(f, tx, acme.ID, 2, 1)) })
+	equal(f, use(acme, f.clock.read(), 100), store.TenantUse{Members: 2, Invited: 1, Events: 2})
+	equal(f, use(acme, f.clock.read(), 1), store.TenantUse{Members: 1, Invited: 1, Events: 2})
+	equal(f, use(zeta, f.clock.read(), 100), store.TenantUse{Members: 1})
 }
 
 // Events count by tenant and day of UTC. Nothing beyond the quota is committed. Events that

@@ -79,9 +79,10 @@ type Lease struct {
 	acked         int64        // number of the last change that this node's row reports as applied
 	maxAcked      int64        // the highest number that it may report, if a write wasn't answered
 	lastHeartbeat time.Time
-	peersSeenAt   time.Time       // when the heartbeats of the other nodes were last read
-	peers         map[string]peer // by id; once read, with this node
-	clockReadAt   time.Time       // when the database's clock was last measured
+	peersSeenAt   time.Time                       // when the heartbeats of the other nodes were last read
+	peers         map[string]peer                 // by id; once read, with this node
+	peersRead     atomic.Pointer[map[string]peer] // peers, which is replaced and not changed; for Nodes, without mu
+	clockReadAt   time.Time                       // when the database's clock was last measured
 
 	shares shares
 
@@ -366,7 +367,7 @@ func (l *Lease) enter(ctx context.Context, now time.Time, admit func(*store.Tx) 
 		if err := deleteNode(ctx, tx, l.id); err != nil {
 			return err
 		}
-		return insertNode(ctx, tx, node{id: l.id, lease: l.length.Microseconds(), applied: position, settings: encodeSettings(l.settings)})
+		return insertNode(ctx, tx, node{id: l.id, lease: l.length.Microseconds(), applied: position, settings: encodeSettings(l.settings), version: doorward.Version})
 	})
 	if err == nil {
 		l.shares.isFree = free

@@ -453,6 +453,29 @@ func TestDeadNodesAreRemoved(t *testing.T) {
 	})
 }
 
+// TestNodes: a node lists all, with their versions, what they have not applied, and when it has last seen a heartbeat.
+func TestNodes(t *testing.T) {
+	onEngines(t, func(t *testing.T, d database) {
+		f := follow(t, d.open(), short)
+		// Of an earlier version, which names no version of its own.
+		d.exec(`INSERT INTO nodes (id, lease, applied, beat) VALUES ('nod_dead', $1, 0, 7)`, longest.Microseconds())
+		var all []lease.NodeState
+		read := func(done func() bool) func() bool {
+			return func() bool {
+				found, err := f.Nodes(t.Context())
+				ok(t, err)
+				all = found
+				return len(all) == 2 && done()
+			}
+		}
+		storetest.Until(t, "its own heartbeat", read(func() bool { return all[0].IsThis && all[0].SeenAgo >= 0 || all[1].IsThis && all[1].SeenAgo >= 0 }))
+		slices.SortFunc(all, func(a, b lease.NodeState) int { return strings.Compare(b.Version, a.Version) })
+		if own, other := all[0], all[1]; own.Version != doorward.Version || !own.IsThis || own.IsSilent || own.Lease != short || other.ID != "nod_dead" || other.Version != "" || other.IsThis || other.Lease != longest {
+			t.Errorf("%+v and %+v", own, other)
+		}
+	})
+}
+
 // TestLivingNodesAreNotRemoved: after an outage of the database, no node removes another one
 // that was cut off just as long.
 func TestLivingNodesAreNotRemoved(t *testing.T) {

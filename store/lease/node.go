@@ -17,17 +17,18 @@ type node struct {
 	applied   int64 // number of the last change that the node has applied
 	heartbeat int64 // a counter
 	settings  string
+	version   string // of its program; empty: of one that doesn't say so
 }
 
 func nodeFields(n *node) []any {
-	return []any{&n.id, &n.lease, &n.applied, &n.heartbeat, &n.settings}
+	return []any{&n.id, &n.lease, &n.applied, &n.heartbeat, &n.settings, &n.version}
 }
 
 func (n node) length() time.Duration { return time.Duration(n.lease) * time.Microsecond }
 
 const (
-	sqlNodes          = `SELECT id, lease, applied, beat, settings FROM nodes ORDER BY id`
-	sqlInsertNode     = `INSERT INTO nodes (id, lease, applied, beat, settings) VALUES ($1, $2, $3, $4, $5)`
+	sqlNodes          = `SELECT id, lease, applied, beat, settings, version FROM nodes ORDER BY id`
+	sqlInsertNode     = `INSERT INTO nodes (id, lease, applied, beat, settings, version) VALUES ($1, $2, $3, $4, $5, $6)`
 	sqlHeartbeat      = `UPDATE nodes SET beat = beat + 1 WHERE id = $1`
 	sqlAck            = `UPDATE nodes SET applied = $1 WHERE id = $2`
 	sqlSetSettings    = `UPDATE nodes SET settings = $1 WHERE id = $2`
@@ -44,7 +45,7 @@ func readNodes(ctx context.Context, r store.Reader) ([]node, error) {
 // which the old row stopped, and other nodes would remove it at once.
 func insertNode(ctx context.Context, tx *store.Tx, n node) error {
 	tx.AnnounceNodes()
-	_, err := rows.Exec(ctx, tx.Conn, sqlInsertNode, n.id, n.lease, n.applied, rand.Int64N(1<<62), n.settings)
+	_, err := rows.Exec(ctx, tx.Conn, sqlInsertNode, n.id, n.lease, n.applied, rand.Int64N(1<<62), n.settings, n.version)
 	return err
 }
 
@@ -96,7 +97,7 @@ type peer struct {
 func (l *Lease) removeDeadNodes(ctx context.Context, nodes []node) error {
 	now, seen := time.Now(), make(map[string]peer, len(nodes))
 	if now.Sub(l.peersSeenAt) > 2*l.length {
-		clear(l.peers)
+		l.peers = map[string]peer{} // the former map may be read by Nodes
 	}
 	l.peersSeenAt = now
 	l.compareSettings(nodes)
@@ -115,7 +116,55 @@ func (l *Lease) removeDeadNodes(ctx context.Context, nodes []node) error {
 	}
 	l.notePeers(seen, now)
 	l.peers = seen
+	l.peersRead.Store(&seen)
 	return nil
+}
+
+// silentAfter is the number of leases without a heartbeat after which Nodes calls a node silent.
+const silentAfter = 2
+
+// NodeState is a registered node, as this one sees it.
+type NodeState struct {
+	ID      string
+	Version string // of its program; empty: of one that doesn't say so
+	IsThis  bool
+	Lease   time.Duration
+	// Behind is how many changes the node has not applied yet.
+	Behind int64
+	// SeenAgo is how long ago this node has seen a new heartbeat, by its own clock: usually up to two leases, since it
+	// sends one in a lease and reads those of others once in a lease. Negative: it has seen none yet.
+	SeenAgo time.Duration
+	// IsSilent reports whether it has seen none for more than two leases: the node answers nothing from memory any
+	// more, and after three leases its row is removed.
+	IsSilent bool
+}
+
+// Nodes returns the registered nodes, by id. Errors: unavailable.
+func (l *Lease) Nodes(ctx context.Context) (all []NodeState, err error) {
+	err = l.db.Snapshot(ctx, func(r store.Reader) error {
+		last, err := newestChange(ctx, r)
+		if err != nil {
+			return err
+		}
+		nodes, err := readNodes(ctx, r)
+		for _, n := range nodes {
+			all = append(all, l.stateOf(n, last))
+		}
+		return err
+	})
+	return all, err
+}
+
+// stateOf returns the state of a node; last is the number of the last change.
+func (l *Lease) stateOf(n node, last int64) NodeState {
+	s := NodeState{ID: n.id, Version: n.version, IsThis: n.id == l.id, Lease: n.length(), Behind: max(0, last-n.applied), SeenAgo: -1}
+	if peers := l.peersRead.Load(); peers != nil {
+		if p, known := (*peers)[n.id]; known {
+			s.SeenAgo = time.Since(p.changedAt)
+			s.IsSilent = s.SeenAgo > silentAfter*p.lease
+		}
+	}
+	return s
 }
 
 // aliveInterval is how often Alive reads the nodes.

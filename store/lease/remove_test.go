@@ -44,3 +44,21 @@ func TestRaceNewRowIsNotTakenForTheOldOne(t *testing.T) {
 		t.Errorf("the new row was removed because of the old row's missing heartbeats (%v)", err)
 	}
 }
+
+// TestSilentNodes: a node is called silent after two leases without a heartbeat, of the longer lease of both nodes.
+func TestSilentNodes(t *testing.T) {
+	l := New(nil, MinLease)
+	state := func(ago time.Duration) NodeState {
+		l.peersRead.Store(&map[string]peer{"nod_1": {changedAt: time.Now().Add(-ago), lease: 2 * MinLease}})
+		return l.stateOf(node{id: "nod_1", applied: 5}, 7)
+	}
+	if s := l.stateOf(node{id: "nod_1"}, 0); s.SeenAgo >= 0 || s.IsSilent {
+		t.Errorf("a node that nobody has seen is %+v", s)
+	}
+	if s := state(3 * MinLease); s.IsSilent || s.SeenAgo < 3*MinLease || s.Behind != 2 {
+		t.Errorf("after one and a half leases: %+v", s)
+	}
+	if s := state(4*MinLease + time.Second); !s.IsSilent {
+		t.Errorf("after more than two leases: %+v", s)
+	}
+}

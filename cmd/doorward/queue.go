@@ -6,7 +6,6 @@ import (
 	"errors"
 	"fmt"
 	"iter"
-	"regexp"
 	"strconv"
 	"strings"
 	"time"
@@ -147,13 +146,13 @@ func mailQueueListCommand() *cobra.Command {
 		row: func(m store.Mail) []string {
 			next := second(m.NextAt)
 			if m.State != doorward.DeliveryQueued {
-				next = stateOfMail(m)
+				next = queue.StateOfMail(m)
 			}
-			return []string{m.ID, string(m.Kind), m.Recipient, tenantOfMail(m), strconv.Itoa(m.Tries), second(m.CreatedAt), next, withoutTokens(m.LastError)}
+			return []string{m.ID, string(m.Kind), m.Recipient, queue.TenantOfMail(m), strconv.Itoa(m.Tries), second(m.CreatedAt), next, withoutTokens(m.LastError)}
 		},
 		object: func(m store.Mail) any {
 			return map[string]any{
-				"id": m.ID, "kind": m.Kind, "to": m.Recipient, "tenantId": tenantOfMail(m), "state": stateOfMail(m), "tries": m.Tries,
+				"id": m.ID, "kind": m.Kind, "to": m.Recipient, "tenantId": queue.TenantOfMail(m), "state": queue.StateOfMail(m), "tries": m.Tries,
 				"queuedAt": m.CreatedAt, "nextAt": m.NextAt, "lastError": withoutTokens(m.LastError),
 			}
 		},
@@ -184,30 +183,8 @@ that were given up are kept for a day.`,
 	return checkFirst(cmd, func() error { _, err := m.filter(); return err })
 }
 
-// stateOfMail is the state as --state has it.
-func stateOfMail(m store.Mail) string {
-	if m.IsDropped() {
-		return string(doorward.DeliveryDropped)
-	}
-	return string(m.State)
-}
-
-// tenantOfMail is the share of a mail if that is a tenant; a mail that somebody has asked for counts in the share of
-// a network.
-func tenantOfMail(m store.Mail) string {
-	if strings.HasPrefix(m.Share, doorward.PrefixTenant) {
-		return m.Share
-	}
-	return ""
-}
-
-// token matches what could be a token of a link (256 bits), which the answer of a mail server may quote.
-var token = regexp.MustCompile(`[A-Za-z0-9_-]{32,}`)
-
 // withoutTokens makes an error that others have worded fit to be shown in one line of a terminal.
-func withoutTokens(text string) string {
-	return printable(token.ReplaceAllString(strings.Join(strings.Fields(text), " "), "…"))
-}
+func withoutTokens(text string) string { return printable(queue.WithoutTokens(text)) }
 
 // printPauses writes on standard error what is paused, so that a list of things that wait doesn't mislead.
 func printPauses(cmd *cobra.Command, n *node.Node, queue store.Queue) error {
@@ -366,12 +343,12 @@ func webhookQueueListCommand() *cobra.Command {
 			if d.NextAt != nil {
 				next = second(*d.NextAt)
 			}
-			return []string{d.ID, cmp.Or(d.TenantID, installation), d.WebhookID, string(d.Type), strconv.Itoa(len(d.Attempts)), second(d.CreatedAt), next, lastAttempt(d.Attempts)}
+			return []string{d.ID, cmp.Or(d.TenantID, installation), d.WebhookID, string(d.Type), strconv.Itoa(len(d.Attempts)), second(d.CreatedAt), next, printable(d.LastAttempt())}
 		},
 		object: func(d queue.Delivery) any {
 			return map[string]any{
 				"id": d.ID, "tenantId": d.TenantID, "webhookId": d.WebhookID, "type": d.Type, "state": d.State, "attempts": len(d.Attempts),
-				"createdAt": d.CreatedAt, "nextAt": d.NextAt, "lastAttempt": lastAttempt(d.Attempts),
+				"createdAt": d.CreatedAt, "nextAt": d.NextAt, "lastAttempt": printable(d.LastAttempt()),
 			}
 		},
 	}
@@ -400,18 +377,6 @@ installation, by webhook, the oldest first.`,
 	d.addLimit(cmd)
 	deliveries.addJSONFlag(cmd)
 	return checkFirst(cmd, func() error { _, err := d.filter(); return err })
-}
-
-// lastAttempt is the status or the error of the last attempt, without what the endpoint has answered.
-func lastAttempt(all []doorward.DeliveryAttempt) string {
-	if len(all) == 0 {
-		return ""
-	}
-	last := all[len(all)-1]
-	if last.Error != "" {
-		return withoutTokens(last.Error)
-	}
-	return strconv.Itoa(last.Status)
 }
 
 func webhookQueueRetryCommand() *cobra.Command {

@@ -20,7 +20,8 @@ type Caller struct {
 	// client holds their tokens any more.
 	Replaced [][]byte
 
-	// KeyHash is the hash of the secret by which an API key was authenticated; nil for others.
+	// KeyHash is the hash of the secret by which an API key, a directory or an operator's page was authenticated; nil
+	// for others.
 	KeyHash []byte
 
 	// ViewOnly reports whether the caller only views a page; then a refusal is not recorded.
@@ -37,11 +38,13 @@ type Caller struct {
 	UserAgent string
 	RequestID string
 
-	// Terminal says who runs a command, and why; zero for requests.
+	// Terminal says who runs a command, and why. For an operator's page it says that of the command that has made its
+	// link. Zero for other requests.
 	Terminal Terminal
 }
 
-// Terminal says who runs a command, and why. Every event that the command writes has it.
+// Terminal says who runs a command, and why. Every event that the command writes has it, and every event of an
+// operator's page whose link the command has made.
 type Terminal struct {
 	SystemUser string // as in root@db1
 	Reason     string // as typed; may be empty. See CheckOperatorReason

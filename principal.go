@@ -40,6 +40,9 @@ type Principal struct {
 	Service *ServiceKey
 	// Limits are the permissions of a limited operator key; none: the key may do everything.
 	Limits []Action
+	// IsPage reports whether the principal is an operator's page, as ID has it. It may do the actions in Limits
+	// and no other, also if there are none.
+	IsPage bool
 
 	TenantID     string // empty outside of tenants
 	TenantStatus TenantStatus

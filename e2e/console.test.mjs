@@ -478,26 +478,58 @@ onScreens("the console", everyScreen, ({ server, create, journey }) => {
 		await owner.look("console-audit-none");
 	});
 
-	journey("the operator's page is opened by a link, filtered and closed", async () => {
+	journey("the operator's page is opened by a link, freezes and thaws, and is closed", async () => {
 		const operator = await create();
 		await operator.go("/operator");
 		await operator.look("operator-link");
 		await operator.send("/operator/open", { token: "nonsense" });
 		await operator.page.waitForSelector("[role=alert]");
 		await operator.look("operator-link-unknown");
-		const link = (await server.operate("audit", "link")).match(/http\S+/)[0];
+		const link = (await server.operate("audit", "link", "--act", "freeze,thaw", "--reason", "ticket 4711")).match(/http\S+/)[0];
 		await operator.go(link);
-		await operator.page.waitForSelector(".events");
+		await operator.page.waitForSelector(".list.tenants");
 		assert.ok(!operator.page.url().includes("token"), "the code stays in the address bar");
+		await operator.look("operator");
+		await operator.go("/operator?q=nothing+like+it");
+		await operator.look("operator-none");
+		const made = await server.operate("tenant", "create", "--name", "Frost & Söhne", "--owner-email", "owner@frost.example");
+		const id = made.match(/tnt_\w+/)[0];
+		await operator.go("/operator?q=sohne");
+		await operator.page.locator(`#${id} a`).first().click();
+		await operator.page.waitForURL(/tenants\/tnt_/);
+		await operator.look("operator-tenant");
+		assert.equal(await operator.page.locator(`a[href*='${id}/close']`).count(), 0, "an act that the link lacks");
+		await operator.page.locator(`a[href*='${id}/freeze']`).click();
+		await operator.page.locator("#confirm").waitFor();
+		await operator.look("operator-freeze");
+		await operator.send(`/operator/tenants/${id}/freeze`, { confirm: "Frost" });
+		await operator.page.waitForSelector("[aria-invalid=true]");
+		await operator.look("operator-freeze-refused");
+		await operator.send(`/operator/tenants/${id}/freeze`, { confirm: "Frost & Söhne" });
+		await operator.page.waitForSelector(".notice.good");
+		await operator.look("operator-frozen");
+		await operator.page.locator(`a[href*='${id}/thaw']`).click();
+		await operator.page.locator("#confirm").waitFor();
+		await operator.look("operator-thaw");
+		await operator.send(`/operator/tenants/${id}/thaw`, { confirm: "Frost & Söhne" });
+		await operator.page.waitForSelector(`a[href*='${id}/freeze']`);
+		for (const path of ["nodes", "mails", "deliveries"]) {
+			await operator.go(`/operator/${path}`);
+			await operator.page.waitForSelector(".nav [aria-current=page]", { state: "attached" });
+			await operator.look(`operator-${path}`);
+		}
+		await operator.go("/operator/trail");
 		await operator.page.locator(".events a.opens").first().click();
 		await operator.page.locator("#event").waitFor();
-		await operator.look("operator");
+		await operator.look("operator-trail");
 		await operator.page.locator("#event a[href*='target=']").first().click();
 		await operator.page.waitForURL(/target=/);
 		assert.equal(await operator.page.locator(".used li").count(), 1, "the filter in use is shown");
 		await operator.look("operator-filtered");
-		await operator.go("/operator?actor=usr_none");
-		await operator.look("operator-none");
+		await operator.go("/operator/trail?actor=usr_none");
+		await operator.look("operator-trail-none");
+		const menu = operator.page.locator(".opener"); // on a phone the button is in the menu
+		if (await menu.isVisible()) await menu.click();
 		await operator.send("/operator/leave");
 		await operator.page.waitForSelector("form[action$='/operator/open']");
 		await operator.look("operator-left");

@@ -168,7 +168,7 @@ func (r *recorder) newInvitation(email string) string {
 func (r *recorder) useOperatorPage() {
 	installation := r.Node.App.Installation
 	by := doorward.Caller{Principal: doorward.Principal{Kind: doorward.Anonymous}, IP: "127.0.0.1", UserAgent: "Go-http-client", RequestID: doorward.NewID(doorward.PrefixRequest)}
-	link, _, err := installation.MakeLink(r.t.Context(), doorward.OperatorAtTerminal())
+	link, _, err := installation.MakeLink(r.t.Context(), doorward.OperatorAtTerminal(), "thaw", "freeze")
 	if err != nil {
 		r.t.Fatal(err)
 	}
@@ -232,8 +232,8 @@ func (r *recorder) operatorSteps() []step {
 			`-: operator done installation.maintenance installation -, maintenance "on" "off"`,
 		}},
 		{"the operator's page", r.useOperatorPage, []string{
-			`-: operator done audit.link page opg`,
-			`-: anonymous done audit.open page opg, userAgent "" "Go-http-client"`,
+			`-: operator done audit.link page opg, acts "" "freeze thaw"`,
+			`-: anonymous done audit.open page opg, acts "" "freeze thaw", userAgent "" "Go-http-client"`,
 			`-: anonymous refused audit.open page -, reason "" "invalid_code"`,
 			`-: anonymous done audit.end page opg`,
 		}},

@@ -163,6 +163,9 @@ func (tx *Tx) RecordFor(by doorward.Caller) {
 // SkipEvent marks the action as one that changed nothing, so no event is recorded.
 func (tx *Tx) SkipEvent() { tx.noChange = true }
 
+// IsSkipped reports whether SkipEvent was called.
+func (tx *Tx) IsSkipped() bool { return tx.noChange }
+
 // Notify queues a notice of the action to a canonical address. It says what the
 // event says: who acted, when, from where, and what has changed. An action that
 // changes nothing has no event and sends no notice.

@@ -212,6 +212,9 @@ func SetupLinkPrincipal(ctx context.Context, read store.Reader, link doorward.Se
 // rereadOperator locks the key, so that a revoked key can't write anything after the answer to the
 // revocation. The operator at the terminal has no key.
 func rereadOperator(ctx context.Context, tx *store.Tx, by doorward.Caller) (doorward.Caller, error) {
+	if by.IsPage {
+		return by, holdPage(ctx, tx, by)
+	}
 	if by.ID == "" {
 		return by, nil
 	}
@@ -221,6 +224,16 @@ func rereadOperator(ctx context.Context, tx *store.Tx, by doorward.Caller) (door
 	}
 	by.Limits = key.May
 	return by, err
+}
+
+// holdPage locks the row of an operator's page, so that a page that was ended can't write anything after the answer
+// to that. Errors: unauthenticated, unavailable.
+func holdPage(ctx context.Context, tx *store.Tx, by doorward.Caller) error {
+	isOpen, err := tx.HoldChallenge(ctx, by.KeyHash)
+	if err == nil && !isOpen {
+		err = doorward.Fail(doorward.CodeUnauthenticated, "The operator's page has since ended.")
+	}
+	return err
 }
 
 func rereadService(ctx context.Context, tx *store.Tx, by doorward.Caller) (doorward.Caller, error) {

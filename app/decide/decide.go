@@ -279,8 +279,15 @@ func isTenantUnusable(p *doorward.Principal, openWhileClosing bool) bool {
 	return p.TenantStatus == doorward.TenantClosing && !openWhileClosing
 }
 
-// mayOperator decides for the operator, whose key may be limited.
+// mayOperator decides for the operator, whose key may be limited. An operator's page has single actions, where a key
+// has permissions: one that may freeze may not thaw.
 func mayOperator(p *doorward.Principal, verb *doorward.Verb) Decision {
+	if p.IsPage {
+		if !slices.Contains(p.Limits, verb.Action) {
+			return Decision{Reason: ReasonPage, detail: string(verb.Action)}
+		}
+		return yes(ReasonOperator)
+	}
 	if p.IsLimited() && (verb.Operator == "" || !slices.Contains(p.Limits, verb.Operator)) {
 		return Decision{Reason: ReasonLimits, detail: string(cmp.Or(verb.Operator, verb.Action))}
 	}

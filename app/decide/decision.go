@@ -51,6 +51,8 @@ const (
 	ReasonManaged Reason = "managed"
 	// ReasonLink: a set-up link may not do this.
 	ReasonLink Reason = "link"
+	// ReasonPage: the link of the operator's page doesn't have the action.
+	ReasonPage Reason = "page"
 	// ReasonUnknown: the action doesn't exist, or is no permission that a service can ask for.
 	ReasonUnknown Reason = "unknown"
 )
@@ -66,7 +68,8 @@ type Decision struct {
 	// For the text of a refusal:
 	role doorward.Role // of the principal
 	// detail is for ReasonTenant the tenant's status, for ReasonRank the role that is too high,
-	// for ReasonRole, ReasonKey, ReasonService and ReasonLimits the permission that is needed.
+	// for ReasonRole, ReasonKey, ReasonService and ReasonLimits the permission that is needed, for
+	// ReasonPage the action.
 	detail string
 	given  bool           // ReasonRank: detail is the role that the action gives, not the object's role
 	lacked bool           // ReasonRank: the role in detail has a permission that the principal's role lacks
@@ -158,6 +161,8 @@ func (d Decision) Refusal() *doorward.Error {
 		return doorward.Fail(doorward.CodeManagedAccount, "")
 	case ReasonLink:
 		return doorward.Fail(doorward.CodeForbidden, "A set-up link can't do this. Ask the person who sent it.")
+	case ReasonPage:
+		return doorward.Fail(doorward.CodeForbidden, "The link of this page doesn't let it do %s. \"doorward audit link --act\" makes one that does.", d.detail)
 	case ReasonUnknown:
 		return doorward.Fail(doorward.CodeUnknownAction, "%s", d.model.ActionsHelp())
 	case ReasonOperator:

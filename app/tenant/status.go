@@ -169,6 +169,40 @@ func (t *Tenants) Close(ctx context.Context, by doorward.Caller, confirm string)
 	return closed, ended, nil
 }
 
+// Confirmed freezes, thaws or closes a tenant for the operator, who has typed its name to confirm that. It returns what
+// has ended, and whether the status has changed: a tenant that was frozen or closed already stays as it is. Errors:
+// those of Freeze, Thaw and CloseFor; validation_failed unless confirm is the name of the tenant.
+func (t *Tenants) Confirmed(ctx context.Context, by doorward.Caller, action doorward.Action, id, confirm string) (ended doorward.Ended, changed bool, err error) {
+	if err := t.requireOperator(ctx, by, action, id); err != nil {
+		return ended, false, err
+	}
+	var op access.Operation
+	switch action {
+	case doorward.TenantFreeze:
+		op = t.freezeOperation(ctx, id, &ended)
+	case doorward.TenantThaw:
+		op = t.thawOperation(ctx, id)
+	case doorward.TenantClose:
+		op = t.closeOperation(ctx, id, &ended)
+	default:
+		return ended, false, doorward.Fail(doorward.CodeNotFound, "")
+	}
+	write := op.Write
+	op.Write = func(tx *access.Tx) error {
+		before, err := find(ctx, tx.Reader, id)
+		if err == nil {
+			err = checkConfirmation(before, confirm)
+		}
+		if err == nil {
+			err = write(tx)
+		}
+		changed = err == nil && !tx.IsSkipped()
+		return err
+	}
+	ended, err = t.perform(ctx, by, &ended, op)
+	return ended, changed, err
+}
+
 func checkConfirmation(t doorward.Tenant, confirm string) error {
 	switch doorward.CleanName(confirm) {
 	case doorward.CleanName(t.Name):
@@ -228,6 +262,11 @@ func (t *Tenants) RestoreFor(ctx context.Context, by doorward.Caller, id string)
 		return wasClosing, err
 	}
 	return t.writer.DoAll(ctx, by, changeStatus(ctx, doorward.TenantRestore, id, restore, func(tx *access.Tx) error { return tx.EndTenantSessions(ctx, id, "") }))
+}
+
+// CountSessions counts the sessions that would end if the tenant were frozen or closed now. Errors: unavailable.
+func (t *Tenants) CountSessions(ctx context.Context, id string) (int64, error) {
+	return t.db.Read().CountTenantSessions(ctx, t.sessions, id, t.db.Now())
 }
 
 // requireOperator refuses services, whatever their keys allow inside a tenant.

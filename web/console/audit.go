@@ -298,7 +298,7 @@ func (h *console) entries(ctx context.Context, c *ui.Call, events []doorward.Eve
 	var all []entry
 	for _, e := range events {
 		all = append(all, entry{
-			Event: e, MessageKey: eventKey(e), Fields: describeChanges(e.Changes, names), ExplainPath: explainLink(c, e),
+			Event: e, MessageKey: eventKey(e), Fields: describeFields(e, names), ExplainPath: explainLink(c, e),
 			Actor: identityOr(known, e.ActorID, cmp.Or(e.ActorEmail, e.ActorID)), Target: identityOr(known, e.Target.ID, e.Target.ID),
 		})
 	}

@@ -28,6 +28,19 @@ type value struct {
 	Text     string   // shown unchanged
 }
 
+// describeFields returns the changes of an event in words. One of an operator's page names who has made its link, which
+// somebody else may have opened.
+func describeFields(e doorward.Event, names map[string]string) []change {
+	all := describeChanges(e.Changes, names)
+	for i, c := range all {
+		isPage := strings.HasPrefix(e.ActorID, doorward.PrefixPage) || strings.HasPrefix(e.Target.ID, doorward.PrefixPage) && e.Action != doorward.AuditLink
+		if c.Field == doorward.FieldSystemUser && isPage {
+			all[i].Label = "change.linkMadeBy"
+		}
+	}
+	return all
+}
+
 // describeChanges returns the changes in words; names maps ids to names.
 func describeChanges(changes []doorward.Change, names map[string]string) (all []change) {
 	for _, c := range changes {

@@ -38,7 +38,8 @@
 //	audit.go        the audit trail: its filters, events in words
 //	trail.go        the trail as a table, with its histogram and one event open
 //	change.go       the trail: changes in words
-//	operator.go     /operator, where the operator reads the installation's own trail
+//	operator.go     /operator, the operator's page: what its link lets it do; tenants (operatortenants.go), the
+//	                installation's own trail (operatortrail.go), nodes and queues
 //	pick.go         the trail: people by name, presets of filters
 //	permission.go   permissions to choose from
 //	field.go        fields of forms
@@ -93,7 +94,7 @@ func Routes(a *app.App) []front.Route {
 	readsPolicy, managesPolicy := front.Allowed(doorward.PolicyRead), front.Allowed(doorward.PolicyManage)
 	destroys, keys := front.Allowed(doorward.TenantDestroy), front.Allowed(doorward.APIKeyManage)
 	roles := front.Allowed(doorward.RoleManage)
-	return append(slices.Concat(h.webhookRoutes(), h.connectionRoutes(), h.domainRoutes(), h.ssoPolicyRoutes(), h.setupLinkRoutes(), h.directoryRunRoutes(), ui.Sheets("console.css", assets)), []front.Route{
+	return append(slices.Concat(h.webhookRoutes(), h.connectionRoutes(), h.domainRoutes(), h.ssoPolicyRoutes(), h.setupLinkRoutes(), h.directoryRunRoutes(), h.operatorRoutes(), ui.Sheets("console.css", assets)), []front.Route{
 		get("/console", ui.SignedIn(), h.overview),
 		front.On("GET /console/{$}", front.Public(), front.Raw(withoutSlash), front.Doc{}),
 
@@ -156,10 +157,6 @@ func Routes(a *app.App) []front.Route {
 		get(findPath, ui.SignedIn(), h.find, "q"),
 
 		get(auditPath, front.Allowed(doorward.AuditRead), h.audit, auditFilters...),
-
-		front.On("GET "+front.OperatorPage, front.Public(), set.Show(h.operatorPage), front.Doc{Query: filterParameters(auditFilters)}),
-		front.On("POST "+front.OperatorPage+"/open", front.Public(), set.Take(front.OperatorPage, h.openOperatorPage, h.askOperatorLink), front.Doc{}),
-		front.On("POST "+front.OperatorPage+"/leave", front.Public(), set.Take(front.OperatorPage, h.leaveOperatorPage, h.askOperatorLink), front.Doc{}),
 
 		get("/console/settings", front.Allowed(doorward.TenantRead), h.settings),
 		post("/console/settings", "/console/settings", front.Allowed(doorward.SettingsManage), h.setSettings, h.settings),

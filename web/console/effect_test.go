@@ -128,7 +128,8 @@ var formsWithoutSuchAnEffect = []string{
 	"/console/sso/policy/confirm",                   // keeps what somebody has put in force with a proof
 	"/console/webhooks/{id}/test", "/console/webhooks/{id}/replay", "/console/webhooks/{id}/deliveries/{delivery}/retry",
 	"/console/settings/accent", "/console/settings/logo", "/console/settings/logo/remove",
-	front.OperatorPage + "/open", front.OperatorPage + "/leave", // for the operator's link, which only shows
+	// For the operator, who has no session: what a page may do, and for how long, says who makes its link at a terminal.
+	front.OperatorPage + "/open", front.OperatorPage + "/leave", front.OperatorPage + "/tenants/{id}/{act}",
 }
 
 // stateOf returns what the forms could change, as an ADMIN reads it.

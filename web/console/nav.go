@@ -64,6 +64,10 @@ var icons = map[string]string{
 	"audit":       "M12 21a9 9 0 1 0 0-18 9 9 0 0 0 0 18ZM12 7v5.5l3.5 2",
 	"session":     "M14 4h5v16h-5M3.5 12h10M10 8l4 4-4 4",
 	"factor":      "M7 3h10v18H7ZM11 17.5h2",
+	"tenants":     "M4 20V5.5h9V20M13 10h7v10M2.5 20h19M7 9h3M7 13h3M7 17h3M16.5 14v.1M16.5 17v.1",
+	"nodes":       "M4 4.5h16v6H4ZM4 13.5h16v6H4ZM7.5 7.5v.1M7.5 16.5v.1",
+	"mails":       "M3.5 6h17v12.5h-17ZM4 6.5l8 6.5 8-6.5",
+	"deliveries":  "M13 3 5.5 13.5h6L10.5 21l8-11h-6Z",
 	"settings":    "M4 7h9M17 7h3M4 17h3M11 17h9M15 9a2 2 0 1 0 0-4 2 2 0 0 0 0 4ZM9 19a2 2 0 1 0 0-4 2 2 0 0 0 0 4Z",
 }
 

@@ -2,75 +2,111 @@ package console
 
 import (
 	"context"
-	"time"
+	"net/http"
+	"slices"
 
 	"github.com/doorward/doorward"
+	"github.com/doorward/doorward/app/installation"
 	"github.com/doorward/doorward/web/front"
 	"github.com/doorward/doorward/web/ui"
 )
 
-// operatorTrail is the installation's own trail, as a link of "doorward audit link" shows it.
-type operatorTrail struct {
-	eventTable
-	Actions []doorward.Action
-	// ExpiresAt is when the access to this page expires.
-	ExpiresAt time.Time
+// The paths of the operator's page. All are below front.OperatorPage, where the browser sends its cookie.
+const (
+	operatorTenantsPath    = front.OperatorPage + "/tenants"
+	operatorTrailPath      = front.OperatorPage + "/trail"
+	operatorNodesPath      = front.OperatorPage + "/nodes"
+	operatorMailsPath      = front.OperatorPage + "/mails"
+	operatorDeliveriesPath = front.OperatorPage + "/deliveries"
+)
+
+// operatorLinks are the links of the navigation of the operator's page.
+var operatorLinks = []link{
+	{"tenants", front.OperatorPage, "", "operator", []string{"operatortenant", "operatoract"}},
+	{"audit", operatorTrailPath, "", "operatortrail", nil},
+	{"nodes", operatorNodesPath, "", "operatornodes", nil},
+	{"mails", operatorMailsPath, "", "operatormails", nil},
+	{"deliveries", operatorDeliveriesPath, "", "operatordeliveries", nil},
 }
 
-// operatorPage shows the trail, or asks for the link that opens the page.
-func (h *console) operatorPage(ctx context.Context, c *ui.Call) (ui.View, error) {
-	by, expiresAt, err := h.operator(ctx, c)
-	if doorward.HasCode(err, doorward.CodeUnauthenticated) {
-		return h.askOperatorLink(ctx, c)
+// opened is what all pages of an open operator's page share.
+type opened struct {
+	pageData
+	installation.Page
+}
+
+// Links are the links of the navigation.
+func (opened) Links() []link { return operatorLinks }
+
+// May reports whether the link lets the page do the act.
+func (o opened) May(act string) bool { return slices.Contains(o.Acts, act) }
+
+// operatorHandler handles a page or a form of an open operator's page.
+type operatorHandler = func(ctx context.Context, c *ui.Call, o opened) (ui.View, error)
+
+func (h *console) operatorRoutes() []front.Route {
+	show := func(path string, fn operatorHandler, filters ...string) front.Route {
+		return front.On("GET "+path, front.Public(), set.Show(h.onOperatorPage(fn)), front.Doc{Query: filterParameters(filters)})
 	}
-	if err != nil {
-		return ui.View{}, err
+	take := func(path string, take, again page) front.Route {
+		return front.On("POST "+path, front.Public(), set.Take(front.OperatorPage, take, again), front.Doc{})
 	}
-	pages, window, err := readWindow(ctx, c, auditFilters, sorting{})
-	if err != nil {
-		return ui.View{}, err
+	return []front.Route{
+		show(front.OperatorPage, h.operatorTenants, operatorTenantFilters...),
+		show(operatorTenantsPath+"/{id}", h.operatorTenant),
+		show(operatorTenantsPath+"/{id}/{act}", h.askOperatorAct),
+		take(operatorTenantsPath+"/{id}/{act}", h.onOperatorPage(h.operatorAct), h.onOperatorPage(h.askOperatorAct)),
+		show(operatorTrailPath, h.operatorTrail, auditFilters...),
+		show(operatorNodesPath, h.operatorNodes),
+		show(operatorMailsPath, h.operatorMails, operatorMailFilters...),
+		show(operatorDeliveriesPath, h.operatorDeliveries, operatorDeliveryFilters...),
+		take(front.OperatorPage+"/open", h.openOperatorPage, h.askOperatorLink),
+		take(front.OperatorPage+"/leave", h.leaveOperatorPage, h.askOperatorLink),
 	}
-	body := operatorTrail{eventTable: eventTable{pager: pages, Label: "title"}, ExpiresAt: expiresAt}
-	// Permissions are left out: their events are in the trails of tenants. The exception is
-	// tenant.destroy, which is recorded here and can't be filtered for.
-	for _, v := range doorward.Verbs() {
-		if hasMessage(v.Action) && !v.IsPermission() {
-			body.Actions = append(body.Actions, v.Action)
+}
+
+// onOperatorPage returns the handler of a page for callers who have opened the operator's page. Others are asked for
+// the link, also when the page has ended while the request waited.
+func (h *console) onOperatorPage(fn operatorHandler) page {
+	return func(ctx context.Context, c *ui.Call) (ui.View, error) {
+		o, err := h.operator(ctx, c)
+		var v ui.View
+		if err == nil {
+			v, err = fn(ctx, c, o)
 		}
+		if doorward.HasCode(err, doorward.CodeUnauthenticated) {
+			return h.operatorPageOver(ctx, c)
+		}
+		v.Wide = v.Wide || v.Page != "operatoract"
+		v.Styles, v.Scripts = []string{"console.css"}, []string{"console.js"}
+		return v, err
 	}
-	found, err := h.app.Audit.List(ctx, by, auditFilter(pages.Filter), window)
-	var shown []entry
-	for _, e := range found.Items {
-		shown = append(shown, entry{Event: e, MessageKey: eventKey(e), Actor: identity{ID: e.ActorID, Name: actorOf(e)}, Target: identity{ID: e.Target.ID, Name: e.Target.ID}, Fields: describeChanges(e.Changes, nil)})
-	}
-	body.setItems(c, shown)
-	if err == nil {
-		err = h.setBars(ctx, &body.eventTable, by, auditFilter(pages.Filter), c.Now())
-	}
-	if err == nil {
-		err = body.setLinks(ctx, c, len(found.Items), found.Prev, found.Next)
-	}
-	return badFilter(ui.View{Page: "operator", Body: body, Wide: true, Connects: true, Styles: []string{"console.css"}, Scripts: []string{"console.js"}}, err)
 }
 
-func actorOf(e doorward.Event) string {
-	if e.ActorEmail != "" {
-		return e.ActorEmail
-	}
-	return e.ActorID
-}
-
-// operator returns the caller of the page and when the access expires, by the first token that is
-// valid. Errors: unauthenticated if none is, unavailable.
-func (h *console) operator(ctx context.Context, c *ui.Call) (by doorward.Caller, expiresAt time.Time, err error) {
+// operator returns the open page by the first token of the request that is valid. Errors: unauthenticated if none is,
+// unavailable.
+func (h *console) operator(ctx context.Context, c *ui.Call) (o opened, err error) {
 	err = doorward.Fail(doorward.CodeUnauthenticated, "")
 	for _, token := range c.OperatorPages() {
-		by, expiresAt, err = h.app.Installation.Page(ctx, c.Caller, token)
+		o.Page, err = h.app.Installation.Page(ctx, c.Caller, token)
 		if !doorward.HasCode(err, doorward.CodeUnauthenticated) {
 			break
 		}
 	}
-	return by, expiresAt, err
+	o.List = listQueryOf(c)
+	if c.R.URL.Query().Has("sessions") {
+		o.Ended = &ended{Sessions: queryNumber(c, "sessions")}
+	}
+	return o, err
+}
+
+// operatorPageOver asks for a link; after a form, whose effect somebody expects, it says that the page has ended.
+func (h *console) operatorPageOver(ctx context.Context, c *ui.Call) (ui.View, error) {
+	v, err := h.askOperatorLink(ctx, c)
+	if !front.Safe(c.R.Method) {
+		v.Status, v.Note = http.StatusUnauthorized, "operatorlink.over"
+	}
+	return v, err
 }
 
 func (h *console) askOperatorLink(context.Context, *ui.Call) (ui.View, error) {

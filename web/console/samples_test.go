@@ -202,7 +202,7 @@ func samples() []uitest.Sample {
 	revoked := sampledInvitations()[0]
 	revoked.State = doorward.InvitationRevoked
 	listed := wide("people", people{basePage, middlePage(peopleSorting), highestFirst(nil), sampledMembers(), "/api/v2/users?format=spreadsheet", sampledChoice(highestFirst(nil))})
-	return slices.Concat(concernedSamples(listed), openedSamples(listed), webhookSamples(), policySamples(), []uitest.Sample{
+	return slices.Concat(concernedSamples(listed), openedSamples(listed), webhookSamples(), policySamples(), operatorSamples(), []uitest.Sample{
 		{Name: "overview", View: wide("overview", sampledOverview()), Frame: owner},
 		{Name: "overview-viewer", View: wide("overview", overviewPage{pageData: basePage, Figures: overview.Tenant{People: 5213, Roles: sampledOverview().Figures.Roles}}), Frame: viewer},
 		{Name: "people", View: listed, Frame: owner},
@@ -230,9 +230,8 @@ func samples() []uitest.Sample {
 		{Name: "audit", View: wide("audit", trail{pageData: basePage, eventTable: sampledTrail(), Actions: []doorward.Action{doorward.SessionOpen, doorward.UserInvite}, Export: "?format=spreadsheet", Presets: presets(nil, noon)}), Frame: owner},
 		{Name: "audit-open", View: wide("audit", trail{pageData: basePage, eventTable: withOpen(sampledTrail()), Actions: []doorward.Action{doorward.SessionOpen, doorward.UserInvite}, Export: "?format=spreadsheet", Presets: presets(nil, noon)}), Frame: owner},
 		{Name: "audit-none", View: wide("audit", trail{pageData: basePage, eventTable: eventTable{pager: pager{Filter: filters(url.Values{"request": {"req_none"}, "ip": {"2001:db8::7f"}})}}, Export: "?format=spreadsheet", Presets: presets(filters(url.Values{"request": {"req_none"}}), noon)}), Frame: owner},
-		{Name: "operator", View: wide("operator", operatorTrail{eventTable: sampledTrail(), Actions: []doorward.Action{doorward.KeyCreate}, ExpiresAt: noon})},
-		{Name: "operator-none", View: wide("operator", operatorTrail{eventTable: eventTable{pager: pager{Filter: filters(url.Values{"actor": {"key_none"}})}}, ExpiresAt: noon})},
 		{Name: "operatorlink", View: ui.View{Page: "operatorlink"}},
+		{Name: "operatorlink-over", View: ui.View{Page: "operatorlink", Note: "operatorlink.over"}},
 		{Name: "operatorlink-refused", View: ui.View{Page: "operatorlink"}, Frame: ui.Frame{Alert: true, Fault: "This link is not valid, or not any more."}},
 		{Name: "settings", View: wide("settings", sampledSettings("general")), Frame: owner},
 		{Name: "settings-sessions", View: wide("settings", sampledSettings("sessions")), Frame: owner},

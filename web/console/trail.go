@@ -247,7 +247,7 @@ type whoFilter struct {
 // WhoFilter returns the field of the name. The operator's page suggests nobody.
 func (t eventTable) WhoFilter(f ui.Frame, name string) whoFilter {
 	field := whoFilter{Name: name, Value: t.Filter.Get(name)}
-	if f.Page != "operator" {
+	if f.Page != "operatortrail" {
 		field.Suggest = f.Base + "/api/v2/users"
 	}
 	return field

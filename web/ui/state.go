@@ -37,6 +37,8 @@ var tones = map[string]string{
 	"hooks.delivery.pending": warmTone, "hooks.delivery.delivered": "", "hooks.delivery.failed": alarmTone, "hooks.delivery.dropped": quietTone,
 	"sso.state.draft": warmTone, "sso.state.active": "", "sso.state.disabled": quietTone,
 	"sso.proof.pending": warmTone, "sso.proof.verified": "", "sso.proof.lapsed": alarmTone,
+	"operator.state.alive": "", "operator.state.new": warmTone, "operator.state.silent": alarmTone,
+	"operator.state.queued": warmTone, "operator.state.pending": warmTone, "operator.state.failed": alarmTone, "operator.state.dropped": quietTone,
 	"factor.disabled":      alarmTone,
 	"hooks.kind.delivered": "", "hooks.kind.refused": alarmTone, "hooks.kind.silent": warmTone,
 }

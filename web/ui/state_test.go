@@ -47,7 +47,7 @@ func isState(key string) bool {
 	if key == "factor.disabled" {
 		return true
 	}
-	for _, prefix := range []string{"status.", "state.", "hooks.delivery.", "hooks.kind.", "sso.state.", "sso.proof."} {
+	for _, prefix := range []string{"status.", "state.", "hooks.delivery.", "hooks.kind.", "sso.state.", "sso.proof.", "operator.state."} {
 		if name, isOf := strings.CutPrefix(key, prefix); isOf && !strings.Contains(name, ".") {
 			return true
 		}

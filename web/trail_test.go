@@ -233,7 +233,7 @@ func (r *recorder) operatorSteps() []step {
 		}},
 		{"the operator's page", r.useOperatorPage, []string{
 			`-: operator done audit.link page opg, acts "" "freeze thaw"`,
-			`-: anonymous done audit.open page opg, userAgent "" "Go-http-client", acts "" "freeze thaw"`,
+			`-: anonymous done audit.open page opg, acts "" "freeze thaw", userAgent "" "Go-http-client"`,
 			`-: anonymous refused audit.open page -, reason "" "invalid_code"`,
 			`-: anonymous done audit.end page opg`,
 		}},

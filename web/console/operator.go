@@ -93,7 +93,7 @@ func (h *console) operator(ctx context.Context, c *ui.Call) (o opened, err error
 			break
 		}
 	}
-	o.List, o.Count = listQueryOf(c), queryNumber(c, "count")
+	o.List = listQueryOf(c)
 	if c.R.URL.Query().Has("sessions") {
 		o.Ended = &ended{Sessions: queryNumber(c, "sessions")}
 	}

@@ -253,3 +253,24 @@ func TestOperatorPagesShow(t *testing.T) {
 		}
 	}
 }
+
+// Without the database each page and form is a page with 503, and never one that asks for a link as if the page had
+// ended.
+func TestOperatorPageWithoutDatabase(t *testing.T) {
+	h := newFixture(t)
+	b := &browser{T: t, server: h.Server}
+	cookie, at := b.enter(operatorLink(t, h.Server, "freeze")), "/operator/tenants/"+h.tenant.ID
+	if err := h.Node.DB.Close(); err != nil {
+		t.Fatal(err)
+	}
+	for _, path := range []string{"/operator", at, at + "/freeze", "/operator/trail", "/operator/nodes", "/operator/mails", "/operator/deliveries"} {
+		if res, body := b.ask("GET", path, nil, cookie...); res.StatusCode != http.StatusServiceUnavailable || strings.Contains(body, "doorward audit link") {
+			t.Errorf("GET %s: %d\n%s", path, res.StatusCode, body)
+		}
+	}
+	for path, form := range map[string]url.Values{at + "/freeze": {"confirm": {h.tenant.Name}}, "/operator/open": {"token": {secret.New().Reveal()}}, "/operator/leave": {}} {
+		if res, body := b.ask("POST", path, form, cookie...); res.StatusCode != http.StatusServiceUnavailable {
+			t.Errorf("POST %s: %d\n%s", path, res.StatusCode, body)
+		}
+	}
+}

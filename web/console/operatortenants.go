@@ -189,7 +189,7 @@ type operatorAct struct {
 	operatorTenant
 	Act      string
 	Sessions int // that end
-	DaysLeft int   // until the data is destroyed, if the tenant is closed now
+	DaysLeft int // until the data is destroyed, if the tenant is closed now
 }
 
 // IsGrave reports whether the act shuts people out.

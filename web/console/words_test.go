@@ -306,3 +306,20 @@ func TestTargetsOfEntries(t *testing.T) {
 		t.Error("an invitation that exists is not shown")
 	}
 }
+
+// What an operator's page has done names who has made its link: somebody else may have opened it. A command's event
+// names who ran it.
+func TestWordsForTheMakerOfALink(t *testing.T) {
+	by := []doorward.Change{{Field: doorward.FieldSystemUser, To: "root@db1"}}
+	page := doorward.Object{Type: "page", ID: "opg_1"}
+	for want, events := range map[string][]doorward.Event{
+		"change.linkMadeBy": {{Action: doorward.TenantFreeze, ActorID: page.ID, Changes: by}, {Action: doorward.AuditOpen, Target: page, Changes: by}},
+		"change.systemUser": {{Action: doorward.TenantFreeze, Changes: by}, {Action: doorward.AuditLink, Target: page, Changes: by}},
+	} {
+		for _, e := range events {
+			if got := describeFields(e, nil)[0].Label; got != want {
+				t.Errorf("%s by %q: %s, want %s", e.Action, e.ActorID, got, want)
+			}
+		}
+	}
+}

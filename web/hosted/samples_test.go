@@ -57,9 +57,9 @@ func samples() []uitest.Sample {
 	moved := accounts.Shown{Old: acme.Email, New: "ann@globex.example", IsOwn: true}
 	othersMove := accounts.Shown{Old: acme.Email, New: "ann@globex.example"}
 	newcomer := invited{Shown: shown, Token: token, MinLength: 12, BannedWords: bannedWords(shown.Email, shown.TenantName), RoleWords: ui.DescribeRole(nil, shown.Role)}
-	member, self, managed := newcomer, newcomer, newcomer
+	member, self, managed, replacing := newcomer, newcomer, newcomer, newcomer
 	managed.IsManaged = true
-	member.HasAccount, member.CallerEmail = true, "ann.lee@acme.example"
+	member.HasAccount, member.CallerEmail, replacing.CallerEmail = true, "ann.lee@acme.example", "ann.lee@acme.example"
 	self.HasAccount, self.IsCaller, self.Inviter = true, true, ""
 	refused := ui.Frame{
 		Posted: true, Alert: true, Form: url.Values{"email": {"ann.lee@acme.example"}},
@@ -70,8 +70,6 @@ func samples() []uitest.Sample {
 	}}
 	wrongCode := ui.Frame{Caller: ann, Posted: true, Alert: true, Faults: map[string]string{"code": "This code is not right."}}
 	const returnAddress = "https://app.example.com/inbox/"
-	replacing := newcomer
-	replacing.CallerEmail = "ann.lee@acme.example"
 	return append([]uitest.Sample{
 		{Name: "login", View: ui.View{Page: "login", Body: signingIn{}}, Frame: ui.Frame{Return: "/docs"}},
 		{Name: "login-dropped", View: ui.View{Page: "login", Body: signingIn{}}, Frame: ui.Frame{Dropped: true}},

@@ -28,7 +28,7 @@ const menu = "console/overview-brand";
 /** What is done on pages before they are checked: typing, and opening of menus. */
 const actions = {
 	"hosted/accept-new-typed": (page) => page.locator("[name=password]").fill("four quiet green llamas"),
-	"hosted/login-passkey": showPasskeys, "hosted/passkey": showPasskeys, "hosted/second-passkey": showPasskeys, "hosted/second-both": showPasskeys, "hosted/step-up-passkey": showPasskeys,
+	"hosted/login-passkey": showPasskeys, "hosted/login-accounts": showPasskeys, "hosted/login-chosen": showPasskeys, "hosted/passkey": showPasskeys, "hosted/second-passkey": showPasskeys, "hosted/second-both": showPasskeys, "hosted/step-up-passkey": showPasskeys,
 	"console/people": async (page) => {
 		await page.locator("#all").check();
 		await page.locator(".row-menu summary").last().click();

@@ -1,6 +1,7 @@
 package invite
 
 import (
+	"bytes"
 	"context"
 	"crypto/hkdf"
 	"crypto/rand"
@@ -208,15 +209,18 @@ func reopen(key seal.Key, place seal.Place, answer []byte) ([]Sent, error) {
 	return sent, nil
 }
 
-// SealPlan returns the plan as text that only OpenPlan reads: up to twice as long as its lines, in letters that
-// forms don't encode. Errors: unavailable.
+// SealPlan returns the plan as text that only OpenPlan reads: up to three times as long as its lines, in
+// letters that forms don't encode. Errors: unavailable.
 func (i *Invitations) SealPlan(ctx context.Context, p Plan) (string, error) {
 	key, err := i.planKey(ctx)
 	if err != nil {
 		return "", err
 	}
-	text, err := json.Marshal(p)
-	return base64.RawURLEncoding.EncodeToString(key.Seal(planPlace(p.TenantID, p.UserID), text)), err
+	var text bytes.Buffer
+	plain := json.NewEncoder(&text)
+	plain.SetEscapeHTML(false) // else each < of a name takes six bytes
+	err = plain.Encode(p)
+	return base64.RawURLEncoding.EncodeToString(key.Seal(planPlace(p.TenantID, p.UserID), text.Bytes())), err
 }
 
 // OpenPlan returns the plan that SealPlan has sealed, and whether the caller may send it: it was sealed in this

@@ -74,6 +74,19 @@ func TestImportOfOwners(t *testing.T) {
 	}
 }
 
+// A list as long as a file can be, of what takes the most room, still goes to the browser and back.
+func TestLargestImport(t *testing.T) {
+	s := doorwardtest.Start(t)
+	owner := open(t, s, s.Tenant("Acme").Owner)
+	text := "role,email,name\n"
+	for n := range 900 {
+		text += fmt.Sprintf("%[1]s,%[1]s%[2]d,%[1]s\n", strings.Repeat(`\<`, 46), n)
+	}
+	res, page := owner.upload("/console/invitations/preview/file?tab=file", []part{{"file", "people.csv", text[:min(len(text), 256<<10)]}, {"role", "", "USER"}, {"expiresInDays", "", "3"}, {"locale", "", "en"}})
+	owner.shows("the list", res, page, http.StatusOK, []string{"lines have a fault."})
+	owner.post("/console/invitations/import", url.Values{"plan": {owner.findOn(planField, page)}}, http.StatusOK, "The list is done", "0 invitations are on their way.")
+}
+
 // invitationsOf returns how many invitations are open in the person's tenant.
 func invitationsOf(t *testing.T, p *doorwardtest.Person) (n int) {
 	t.Helper()

@@ -409,7 +409,7 @@ func TestInviting(t *testing.T) {
 
 	owner.post("/console/invitations/new", form("", "7"), http.StatusUnprocessableEntity, "Enter at least one address.")
 	owner.post("/console/invitations/new", form("six@acme.example", "31"), http.StatusUnprocessableEntity, "Enter a number of days", "six@acme.example</textarea>")
-	owner.post("/console/invitations/new", form(strings.Repeat("a", 100)+strings.Join(addresses(101), "\n"), "7"), http.StatusUnprocessableEntity, "Up to 100 people at once.")
+	owner.post("/console/invitations/new", form(strings.Repeat("a", 100)+strings.Join(addresses(1001), "\n"), "7"), http.StatusUnprocessableEntity, "Up to 1,000 people at once.")
 	above := form("six@acme.example", "7")
 	above.Set("role", "OWNER")
 	h.browserOf(t, "ADMIN").post("/console/invitations/new", above, http.StatusForbidden, "Your role does not allow it.")

@@ -57,9 +57,9 @@ func samples() []uitest.Sample {
 	moved := accounts.Shown{Old: acme.Email, New: "ann@globex.example", IsOwn: true}
 	othersMove := accounts.Shown{Old: acme.Email, New: "ann@globex.example"}
 	newcomer := invited{Shown: shown, Token: token, MinLength: 12, BannedWords: bannedWords(shown.Email, shown.TenantName), RoleWords: ui.DescribeRole(nil, shown.Role)}
-	member, self, managed := newcomer, newcomer, newcomer
+	member, self, managed, replacing := newcomer, newcomer, newcomer, newcomer
 	managed.IsManaged = true
-	member.HasAccount, member.CallerEmail = true, "ann.lee@acme.example"
+	member.HasAccount, member.CallerEmail, replacing.CallerEmail = true, "ann.lee@acme.example", "ann.lee@acme.example"
 	self.HasAccount, self.IsCaller, self.Inviter = true, true, ""
 	refused := ui.Frame{
 		Posted: true, Alert: true, Form: url.Values{"email": {"ann.lee@acme.example"}},
@@ -72,10 +72,6 @@ func samples() []uitest.Sample {
 	const returnAddress = "https://app.example.com/inbox/"
 	return append([]uitest.Sample{
 		{Name: "login", View: ui.View{Page: "login", Body: signingIn{}}, Frame: ui.Frame{Return: "/docs"}},
-		{Name: "login-accounts", View: ui.View{Page: "login", Scripts: passkeyScripts, Body: signingIn{Passkeys: true, Autofill: true, Accounts: []remembered{
-			{ID: "A", Email: acme.Email}, {ID: "B", Email: "rainer.maria.von.und.zu.hohenstein@a-very-long-name-of-a-company.example", ByPasskey: true},
-		}}}},
-		{Name: "login-chosen", View: ui.View{Page: "login", Scripts: passkeyScripts, Body: signingIn{Passkeys: true, PasskeyFirst: true, Chosen: true, Keep: true}}, Frame: ui.Frame{Form: refused.Form}},
 		{Name: "login-dropped", View: ui.View{Page: "login", Body: signingIn{}}, Frame: ui.Frame{Dropped: true}},
 		{Name: "login-refused", View: ui.View{Page: "login", Body: signingIn{}}, Frame: refused},
 		{Name: "login-signon", View: ui.View{Page: "login", Body: signingIn{SignsOn: true, SignOn: "/api/v2/auth/sso/con_5tqm7x3yh4n6rj7wd2c5tpae7k/start", Name: "Okta of Acme"}}, Frame: ui.Frame{Form: refused.Form}},
@@ -104,6 +100,7 @@ func samples() []uitest.Sample {
 		{Name: "confirm-email-nobody", View: ui.View{Page: confirmEmail, Body: confirming{othersMove, token, ""}}},
 		{Name: "undo-email", View: ui.View{Page: undoEmail, Body: undoing{token, acme.Email}}},
 		{Name: "accept-new", View: ui.View{Page: "accept", Body: newcomer}, Frame: ui.Frame{Return: returnAddress}},
+		{Name: "accept-new-replacing", View: ui.View{Page: "accept", Body: replacing}},
 		{Name: "accept-new-refused", View: ui.View{Page: "accept", Body: newcomer}, Frame: faults},
 		{Name: "accept-new-typed", View: ui.View{Page: "accept", Body: newcomer}},
 		{Name: "accept-brand", View: ui.View{Page: "accept", Body: newcomer, Tenant: withWordmark}},
@@ -149,7 +146,16 @@ func samples() []uitest.Sample {
 		{Name: "erase-kept", View: ui.View{Page: "erase", Body: erasing{acme.Email, []doorward.User{acme, globex}, []doorward.User{globex}, true}}, Frame: ui.Frame{Caller: ann}},
 		{Name: "error", View: ui.View{Page: "error", Title: "error.title", Body: unavailable}, Frame: ui.Frame{RequestID: "req_7d2c5tpae7kq2m5x3yh4n6rj7w"}},
 		{Name: "closing", View: ui.View{Page: "closing", Body: closing{doorward.Tenant{Name: "Acme"}, noon.AddDate(0, 0, 14), true}}},
-	}, slices.Concat(factorSamples(), endedSamples(), signOnSamples(), setupSamples())...)
+	}, slices.Concat(rememberedSamples(), factorSamples(), endedSamples(), signOnSamples(), setupSamples())...)
+}
+
+func rememberedSamples() []uitest.Sample {
+	return []uitest.Sample{
+		{Name: "login-accounts", View: ui.View{Page: "login", Scripts: passkeyScripts, Body: signingIn{Passkeys: true, Autofill: true, Accounts: []remembered{
+			{ID: "A", Email: acme.Email}, {ID: "B", Email: "rainer.maria.von.und.zu.hohenstein@a-very-long-name-of-a-company.example", ByPasskey: true},
+		}}}},
+		{Name: "login-chosen", View: ui.View{Page: "login", Scripts: passkeyScripts, Body: signingIn{Passkeys: true, PasskeyFirst: true, Chosen: true, Keep: true}}, Frame: ui.Frame{Form: url.Values{"email": {acme.Email}}}},
+	}
 }
 
 func signOnSamples() []uitest.Sample {

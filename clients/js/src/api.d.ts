@@ -1778,7 +1778,7 @@ export interface paths {
         put?: never;
         /**
          * Make a secret for a connection's directory
-         * @description By it the directory reads and writes people at the connection's `directory.url`. Two are alive at once. The secret of a draft is answered as if the tenant had nobody, so that the test of the provider passes, and writes nothing; secrets rest while the connection is disabled.
+         * @description By it the directory reads and writes people at the connection's `directory.url`. Two are alive at once. The secret of a draft reads, and writes nothing; one that a set-up link has made is answered until then as if the tenant had nobody; secrets rest while the connection is disabled.
          */
         post: operations["addSCIMSecret"];
         delete?: never;

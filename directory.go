@@ -22,6 +22,7 @@ type SCIMSecret struct {
 	ID, ConnectionID, Hint string
 	CreatedAt              time.Time
 	ExpiresAt, LastUsedAt  *time.Time
+	BySetupLink            bool // a set-up link has made it, and no OWNER
 }
 
 // IsOver reports whether the secret has ended at now.
@@ -29,11 +30,12 @@ func (s SCIMSecret) IsOver(now time.Time) bool {
 	return s.ExpiresAt != nil && !now.Before(*s.ExpiresAt)
 }
 
-// PrincipalOfDirectory returns the principal of a connection's directory.
-func PrincipalOfDirectory(c Connection, tenant TenantStatus) Principal {
+// PrincipalOfDirectory returns the principal of a connection's directory by one of its secrets.
+func PrincipalOfDirectory(s SCIMSecret, c Connection, tenant TenantStatus) Principal {
+	isDraft := c.Status == ConnectionDraft
 	return Principal{
 		Kind: ByDirectory, ID: c.ID, ConnectionID: c.ID, TenantID: c.TenantID, TenantStatus: tenant,
-		AuthAt: c.CreatedAt, IsDraft: c.Status == ConnectionDraft,
+		AuthAt: c.CreatedAt, IsDraft: isDraft, SeesNobody: isDraft && s.BySetupLink,
 	}
 }
 

@@ -34,8 +34,10 @@ type Principal struct {
 	OwnerID string
 	// ConnectionID is the one connection that a set-up link, or a directory, is for; empty for others.
 	ConnectionID string
-	// IsDraft reports whether the connection of a directory isn't enabled yet: it sees nobody, and writes nothing.
+	// IsDraft reports whether the connection of a directory isn't enabled yet: it reads, and writes nothing.
 	IsDraft bool
+	// SeesNobody reports whether a draft's directory is answered as if the tenant had nobody: a set-up link has made the secret.
+	SeesNobody bool
 	// Service is the key of a service; nil for other callers.
 	Service *ServiceKey
 	// Limits are the permissions of a limited operator key; none: the key may do everything.

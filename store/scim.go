@@ -15,7 +15,7 @@ type SCIMCredential struct {
 }
 
 func scimSecretFields(s *doorward.SCIMSecret) []any {
-	return []any{&s.ID, &s.ConnectionID, &s.Hint, (*storedTime)(&s.CreatedAt), nullableTime{&s.ExpiresAt}, nullableTime{&s.LastUsedAt}}
+	return []any{&s.ID, &s.ConnectionID, &s.Hint, (*storedTime)(&s.CreatedAt), nullableTime{&s.ExpiresAt}, nullableTime{&s.LastUsedAt}, &s.BySetupLink}
 }
 
 func scimCredentialFields(c *SCIMCredential) []any {
@@ -23,7 +23,7 @@ func scimCredentialFields(c *SCIMCredential) []any {
 }
 
 const (
-	scimSecretColumns = `SELECT x.id, x.connection_id, x.hint, x.created_at, x.expires_at, x.last_used_at`
+	scimSecretColumns = `SELECT x.id, x.connection_id, x.hint, x.created_at, x.expires_at, x.last_used_at, x.by_setup_link`
 	selectSCIMSecret  = scimSecretColumns + ` FROM scim_secrets x `
 
 	sqlSCIMSecrets   = selectSCIMSecret + `WHERE x.connection_id = $1 ORDER BY x.created_at DESC, x.id DESC`
@@ -31,7 +31,7 @@ const (
 	sqlSCIMByHash    = scimSecretColumns + `, c.id, c.tenant_id, c.status, c.name, c.created_at, t.status
 FROM scim_secrets x JOIN connections c ON c.id = x.connection_id JOIN tenants t ON t.id = c.tenant_id WHERE x.hash = $1`
 	sqlSCIMHashes       = `SELECT hash FROM scim_secrets WHERE connection_id = $1 AND ($2 = '' OR id = $2)`
-	sqlInsertSCIMSecret = `INSERT INTO scim_secrets (id, connection_id, hash, hint, created_at, expires_at) VALUES ($1, $2, $3, $4, $5, $6)`
+	sqlInsertSCIMSecret = `INSERT INTO scim_secrets (id, connection_id, hash, hint, created_at, expires_at, by_setup_link) VALUES ($1, $2, $3, $4, $5, $6, $7)`
 	sqlDeleteSCIMSecret = `DELETE FROM scim_secrets WHERE connection_id = $1 AND id = $2`
 	sqlTouchSCIMSecret  = `UPDATE scim_secrets SET last_used_at = $2 WHERE hash = $1 AND (last_used_at IS NULL OR last_used_at < $2)`
 	sqlExpiringSCIM     = `SELECT x.id, x.connection_id, x.hint, x.created_at, x.expires_at, x.last_used_at, c.tenant_id, c.name, x.notices
@@ -61,7 +61,7 @@ func (tx *Tx) InsertSCIMSecret(ctx context.Context, s doorward.SCIMSecret, hash 
 	if s.ExpiresAt != nil {
 		expires = micros(*s.ExpiresAt)
 	}
-	return tx.run(ctx, sqlInsertSCIMSecret, s.ID, s.ConnectionID, hash, s.Hint, micros(s.CreatedAt), expires)
+	return tx.run(ctx, sqlInsertSCIMSecret, s.ID, s.ConnectionID, hash, s.Hint, micros(s.CreatedAt), expires, s.BySetupLink)
 }
 
 // DeleteSCIMSecret deletes the secret of the connection, which no node accepts any more, and reports whether it existed.

@@ -162,7 +162,7 @@ func TestSCIMInvitations(t *testing.T) {
 	})
 }
 
-// A secret of a draft is answered as if there were nobody, and does not write; one of a disabled connection rests; one that was deleted has ended.
+// A secret of a draft reads, but does not write; one of a disabled connection rests; one that was deleted has ended.
 func TestSCIMSecrets(t *testing.T) {
 	onBoth(t, func(t *testing.T, d *server) {
 		acme := d.Tenant("Acme")
@@ -175,23 +175,9 @@ func TestSCIMSecrets(t *testing.T) {
 		d.send(t, "GET /scim/v2", nil, idp).ok(http.StatusOK).is("patch.supported", true)
 		d.send(t, "GET /scim/v2/Schemas", nil, idp).ok(http.StatusOK).is("totalResults", 4.0)
 		d.send(t, "GET /scim/v2/ResourceTypes/User", nil, idp).ok(http.StatusOK).is("endpoint", "/Users")
-		for _, query := range []string{
-			"", "?startIndex=1&count=2", "?count=0", "?filter=" + url.QueryEscape(`userName eq "`+acme.Owner.Email+`"`), "?filter=" + url.QueryEscape(`id eq "`+acme.Owner.ID+`"`),
-			"?filter=" + url.QueryEscape(`emails.value eq "`+acme.Owner.Email+`"`), "?filter=" + url.QueryEscape(`active eq true`),
-		} {
-			d.send(t, "GET "+scimUsers+query, nil, idp).ok(http.StatusOK).is("totalResults", 0.0).is("startIndex", 1.0)
-		}
-		d.send(t, "GET "+scimUsers+"?filter="+url.QueryEscape(`title co "x"`), nil, idp).refused(http.StatusBadRequest, "invalidFilter")
-		d.send(t, "GET "+scimUsers+"/"+acme.Owner.ID, nil, idp).refused(http.StatusNotFound, "")
-		d.send(t, "GET /scim/v2/Groups?filter="+url.QueryEscape(`members eq "`+acme.Owner.ID+`"`), nil, idp).ok(http.StatusOK).is("totalResults", 0.0)
-		for _, write := range []string{"PUT", "PATCH", "DELETE"} { // alike for who is there and who isn't
-			body := m{"userName": "a@b.example", "Operations": []m{{"op": "replace", "path": "active", "value": false}}}
-			d.send(t, write+" "+scimUsers+"/"+acme.Owner.ID, body, idp).refused(http.StatusForbidden, "")
-			d.send(t, write+" "+scimUsers+"/usr_nobody", body, idp).refused(http.StatusForbidden, "")
-		}
+		d.send(t, "GET "+scimUsers, nil, idp).ok(http.StatusOK).is("totalResults", 1.0)
 		d.send(t, "POST "+scimUsers, m{"userName": "a@b.example"}, idp).refused(http.StatusForbidden, "")
 		d.send(t, "PATCH "+con, m{"status": "active"}, owner).ok(http.StatusOK)
-		d.send(t, "GET "+scimUsers, nil, idp).ok(http.StatusOK).is("totalResults", 1.0)
 		d.send(t, "POST "+scimUsers+"?attributes=id&attributes=id", m{"userName": "a@b.example"}, idp).refused(http.StatusBadRequest, "invalidFilter") // and made nobody
 		d.send(t, "POST "+scimUsers, m{"userName": "a@b.example"}, idp).ok(http.StatusCreated)
 		d.send(t, "PATCH "+con, m{"status": "disabled"}, owner).ok(http.StatusOK).is("ended.scimSecrets", 1.0)
@@ -209,6 +195,54 @@ func TestSCIMSecrets(t *testing.T) {
 		d.send(t, "GET "+scimUsers, nil, owner).refused(http.StatusUnauthorized, "")
 		d.send(t, "GET /scim/v2/nothing", nil, next).refused(http.StatusNotFound, "")
 	})
+}
+
+// A secret that a set-up link has made is answered as if there were nobody while the connection is a draft, and doesn't write; it
+// reads and writes once the connection is enabled.
+func TestSCIMSecretsOfLinks(t *testing.T) {
+	onBoth(t, func(t *testing.T, d *server) {
+		acme := d.Tenant("Acme")
+		owner := as(acme.Owner.Token())
+		id := d.send(t, "POST "+connectionsPath, m{"type": "scim", "name": "x"}, owner).ok(http.StatusCreated).text("id")
+		con := connectionsPath + "/" + id
+		owners := with("Authorization", "Bearer "+d.send(t, "POST "+con+"/scim-secrets", nil, owner).ok(http.StatusCreated).text("secret"))
+		_, link := beginLink(t, d.Node, tokenOf(d.send(t, "POST "+con+"/setup-link", nil, owner).ok(http.StatusCreated)))
+		made, err := d.Node.App.Directories.AddSecret(t.Context(), link, id, nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		idp := with("Authorization", "Bearer "+made.Text)
+		d.send(t, "GET /scim/v2/ServiceProviderConfig", nil, idp).ok(http.StatusOK).is("patch.supported", true)
+		d.send(t, "GET /scim/v2/Schemas", nil, idp).ok(http.StatusOK).is("totalResults", 4.0)
+		d.seesNobody(t, acme.Owner, idp)
+		d.send(t, "GET "+scimUsers, nil, owners).ok(http.StatusOK).is("totalResults", 1.0)
+		d.send(t, "GET "+scimUsers+"/"+acme.Owner.ID, nil, owners).ok(http.StatusOK).is("id", acme.Owner.ID)
+		for _, write := range []string{"PUT", "PATCH", "DELETE"} { // alike for who is there and who isn't
+			body := m{"userName": "a@b.example", "Operations": []m{{"op": "replace", "path": "active", "value": false}}}
+			d.send(t, write+" "+scimUsers+"/"+acme.Owner.ID, body, idp).refused(http.StatusForbidden, "")
+			d.send(t, write+" "+scimUsers+"/usr_nobody", body, idp).refused(http.StatusForbidden, "")
+		}
+		d.send(t, "POST "+scimUsers, m{"userName": "a@b.example"}, idp).refused(http.StatusForbidden, "")
+		d.send(t, "PATCH "+con, m{"status": "active"}, owner).ok(http.StatusOK)
+		d.send(t, "GET "+scimUsers, nil, idp).ok(http.StatusOK).is("totalResults", 1.0)
+		d.send(t, "GET "+scimUsers+"/"+acme.Owner.ID, nil, idp).ok(http.StatusOK)
+		d.send(t, "POST "+scimUsers, m{"userName": "a@b.example"}, idp).ok(http.StatusCreated)
+	})
+}
+
+// seesNobody checks that the directory is answered as if the tenant had nobody, although it has the OWNER.
+func (s *server) seesNobody(t *testing.T, owner *doorwardtest.Person, idp func(*http.Request)) {
+	t.Helper()
+	for _, query := range []string{
+		"", "?startIndex=1&count=2", "?count=0", "?filter=" + url.QueryEscape(`userName eq "`+owner.Email+`"`), "?filter=" + url.QueryEscape(`id eq "`+owner.ID+`"`),
+		"?filter=" + url.QueryEscape(`emails.value eq "`+owner.Email+`"`), "?filter=" + url.QueryEscape(`active eq true`),
+	} {
+		s.send(t, "GET "+scimUsers+query, nil, idp).ok(http.StatusOK).is("totalResults", 0.0).is("startIndex", 1.0)
+	}
+	s.send(t, "GET "+scimUsers+"?filter="+url.QueryEscape(`title co "x"`), nil, idp).refused(http.StatusBadRequest, "invalidFilter")
+	s.send(t, "GET "+scimUsers+"/"+owner.ID, nil, idp).refused(http.StatusNotFound, "")
+	s.send(t, "GET /scim/v2/Groups?filter="+url.QueryEscape(`members eq "`+owner.ID+`"`), nil, idp).ok(http.StatusOK).is("totalResults", 0.0)
+	s.send(t, "GET /scim/v2/Groups/grp_nobody", nil, idp).refused(http.StatusNotFound, "")
 }
 
 // protocolOf returns the newest entry of a connection's protocol that has the check.

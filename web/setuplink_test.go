@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/doorward/doorward"
+	"github.com/doorward/doorward/node"
 	"github.com/doorward/doorward/web/ui"
 )
 
@@ -14,14 +15,19 @@ import (
 // and the caller.
 func (f *signOnSite) begunLink() (pair string, by doorward.Caller) {
 	f.t.Helper()
-	token := tokenOf(f.ask("POST "+f.path+"/setup-link", nil).ok(http.StatusCreated))
-	links, anonymous := f.Node.App.SetupLinks, doorward.Caller{Principal: doorward.Principal{Kind: doorward.Anonymous}, IP: "127.0.0.1"}
-	browser, err := links.Begin(f.t.Context(), anonymous, token)
+	return beginLink(f.t, f.Node, tokenOf(f.ask("POST "+f.path+"/setup-link", nil).ok(http.StatusCreated)))
+}
+
+// beginLink begins by the token of a set-up link, and returns the cookie of the browser and the caller.
+func beginLink(t *testing.T, n *node.Node, token string) (pair string, by doorward.Caller) {
+	t.Helper()
+	links, anonymous := n.App.SetupLinks, doorward.Caller{Principal: doorward.Principal{Kind: doorward.Anonymous}, IP: "127.0.0.1"}
+	browser, err := links.Begin(t.Context(), anonymous, token)
 	if err != nil {
-		f.t.Fatal(err)
+		t.Fatal(err)
 	}
-	if by, _, err = links.Caller(f.t.Context(), anonymous, browser.Reveal()); err != nil {
-		f.t.Fatal(err)
+	if by, _, err = links.Caller(t.Context(), anonymous, browser.Reveal()); err != nil {
+		t.Fatal(err)
 	}
 	return ui.SetupCookie + "=" + browser.Reveal(), by
 }

@@ -191,7 +191,7 @@ func rereadDirectory(ctx context.Context, tx *store.Tx, by doorward.Caller) (doo
 	if err != nil {
 		return by, err
 	}
-	by.Principal = doorward.PrincipalOfDirectory(current.Connection, current.Tenant)
+	by.Principal = doorward.PrincipalOfDirectory(current.Secret, current.Connection, current.Tenant)
 	by.Rules, err = tx.Rules(ctx, by.TenantID)
 	return by, err
 }

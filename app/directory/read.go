@@ -72,9 +72,9 @@ type Page struct {
 }
 
 // Users returns the people whom the filter selects, from the one with the number start on, counted from 1, in the order
-// in which they came: count at most. A draft's directory sees nobody (docs/decisions/0032-drafts-see-nobody.md). Errors: unavailable.
+// in which they came: count at most. Errors: unavailable.
 func (d *Directories) Users(ctx context.Context, by doorward.Caller, filter scim.Filter, start, count int) (page Page, err error) {
-	if by.IsDraft {
+	if by.SeesNobody {
 		return page, nil
 	}
 	err = d.db.Snapshot(ctx, func(read store.Reader) error {
@@ -205,10 +205,9 @@ func meets(u User, c scim.Condition) bool {
 	return false
 }
 
-// User returns the person with the id, which may be another name of the account. Errors: not_found, also for a draft's
-// directory; unavailable.
+// User returns the person with the id, which may be another name of the account. Errors: not_found, unavailable.
 func (d *Directories) User(ctx context.Context, by doorward.Caller, id string) (u User, err error) {
-	if by.IsDraft {
+	if by.SeesNobody {
 		return u, notFound(store.ErrNone)
 	}
 	err = d.db.Snapshot(ctx, func(read store.Reader) error {

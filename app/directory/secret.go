@@ -31,7 +31,7 @@ type NewSecret struct {
 }
 
 // AddSecret makes a secret of the connection's directory; days, unless nil, is when it ends. A set-up link may, while the
-// connection is a draft. Errors: not_found, too_many_secrets, forbidden, validation_failed.
+// connection is a draft, and until then its secret sees nobody (docs/decisions/0032-links-secrets-see-nobody.md). Errors: not_found, too_many_secrets, forbidden, validation_failed.
 func (d *Directories) AddSecret(ctx context.Context, by doorward.Caller, connectionID string, days *int64) (made NewSecret, err error) {
 	if days != nil && (*days < 1 || *days > maxDays) {
 		return made, doorward.Invalid("/expiresInDays", "out_of_range", "A secret is valid for 1 to 3650 days, or without an end if this is left out.")
@@ -52,7 +52,7 @@ func (d *Directories) AddSecret(ctx context.Context, by doorward.Caller, connect
 		if alive(had, tx.Now) >= doorward.SCIMSecretsMax {
 			return doorward.Fail(doorward.CodeTooManySecrets, "")
 		}
-		made = NewSecret{doorward.SCIMSecret{ID: doorward.NewID(doorward.PrefixSCIMSecret), ConnectionID: connectionID, Hint: key.Hint(), CreatedAt: tx.Now}, key.Reveal()}
+		made = NewSecret{doorward.SCIMSecret{ID: doorward.NewID(doorward.PrefixSCIMSecret), ConnectionID: connectionID, Hint: key.Hint(), CreatedAt: tx.Now, BySetupLink: by.Kind == doorward.BySetupLink}, key.Reveal()}
 		tx.Changed(doorward.FieldSCIMSecret, "", made.Hint)
 		if days != nil {
 			ends := tx.Now.Add(time.Duration(*days) * day)
@@ -167,7 +167,7 @@ func (d *Directories) EndLeaked(ctx context.Context, by doorward.Caller, hash se
 }
 
 // draft is what a check needs beside the principal of a secret in memory.
-type draft struct{ is bool }
+type draft struct{ is, seesNobody bool }
 
 // Check verifies the secret of a directory, and returns the caller with the directory's principal. It does no I/O for one in
 // memory while the lease is valid. Errors: unauthenticated, the same for unknown, ended and resting secrets;
@@ -205,7 +205,8 @@ func (d *Directories) remembered(hash secret.Hash) (p doorward.Principal, found 
 	}
 	p, extra, inTime := e.Check(now)
 	if inTime {
-		p.ConnectionID, p.IsDraft = p.ID, extra.(*draft).is
+		of := extra.(*draft)
+		p.ConnectionID, p.IsDraft, p.SeesNobody = p.ID, of.is, of.seesNobody
 		d.registry.Use(hash, e, now)
 	}
 	return p, inTime
@@ -233,7 +234,7 @@ func (d *Directories) load(ctx context.Context, by doorward.Caller, hash secret.
 	case found.Secret.IsOver(now) || found.Connection.Status == doorward.ConnectionDisabled:
 		return p, &RefusedSecret{found.Connection.ID, found.Secret.Hint, found.Secret.IsOver(now)}
 	}
-	p = doorward.PrincipalOfDirectory(found.Connection, found.Tenant)
+	p = doorward.PrincipalOfDirectory(found.Secret, found.Connection, found.Tenant)
 	d.remember(hash, p, found.Secret, mark)
 	return p, nil
 }
@@ -247,7 +248,7 @@ func (d *Directories) remember(hash secret.Hash, p doorward.Principal, s doorwar
 	if s.LastUsedAt != nil {
 		seen = *s.LastUsedAt
 	}
-	e := registry.NewKeyEntry(p, until, seen, &draft{p.IsDraft}, mark)
+	e := registry.NewKeyEntry(p, until, seen, &draft{p.IsDraft, p.SeesNobody}, mark)
 	d.registry.Put(hash, e)
 	d.registry.Use(hash, e, d.db.Now().UnixMicro())
 }

@@ -32,7 +32,7 @@ type work struct {
 // tenant_frozen, tenant_closing, maintenance, unavailable.
 func (d *Directories) write(ctx context.Context, by doorward.Caller, action doorward.Action, id string, do func(*work) error) error {
 	if by.IsDraft {
-		return doorward.Fail(doorward.CodeForbidden, "The connection is a draft: its directory sees nobody, and changes nothing. An OWNER enables the connection.")
+		return doorward.Fail(doorward.CodeForbidden, "The connection is a draft: its directory changes nothing. An OWNER enables the connection.")
 	}
 	on := doorward.Object{Type: "user", ID: id, TenantID: by.TenantID}
 	isDue, alarmed := false, false

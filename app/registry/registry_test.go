@@ -311,7 +311,7 @@ func TestEntryKeepsThePrincipal(t *testing.T) {
 // version adds.
 func TestEntryHasWholePrincipal(t *testing.T) {
 	// Of keys, operators, set-up links and directories, and what a decision reads anew.
-	ofOthers := map[string]bool{"OwnerID": true, "ConnectionID": true, "IsDraft": true, "Service": true, "Limits": true, "HasNoOwnSession": true}
+	ofOthers := map[string]bool{"OwnerID": true, "ConnectionID": true, "IsDraft": true, "SeesNobody": true, "Service": true, "Limits": true, "HasNoOwnSession": true}
 	var p doorward.Principal
 	for i := range reflect.TypeFor[doorward.Principal]().NumField() {
 		if field := reflect.ValueOf(&p).Elem().Field(i); !ofOthers[reflect.TypeFor[doorward.Principal]().Field(i).Name] {

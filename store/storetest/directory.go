@@ -42,6 +42,9 @@ func scimSecrets(f *fixture) {
 		f.wantChange(tx.DeleteSCIMSecret(ctx, con.ID, s.ID))
 	})
 	f.wantNone(f.Read().SCIMSecretByHash(ctx, hash))
+	s = doorward.SCIMSecret{ID: "scs_2", ConnectionID: con.ID, CreatedAt: now, BySetupLink: true}
+	f.write(func(tx *store.Tx) { noError(f, tx.InsertSCIMSecret(ctx, s, hash)) })
+	equal(f, f.value(f.Read().SCIMSecretByHash(ctx, hash)).(store.SCIMCredential).Secret, s)
 }
 
 // directoryUsers: members are listed with what the directory says of them, and those whom it has invited.

@@ -53,7 +53,7 @@ func viewNewSCIMSecret(_ *front.Call, s directory.NewSecret) newSCIMSecretView {
 
 var docAddSCIMSecret = front.Doc{
 	ID: "addSCIMSecret", Tag: "Sign-on", Summary: "Make a secret for a connection's directory",
-	Description: "By it the directory reads and writes people at the connection's `directory.url`. Two are alive at once. The secret of a draft is answered as if the tenant had nobody, so that the test of the provider passes, and writes nothing; secrets rest while the connection is disabled.",
+	Description: "By it the directory reads and writes people at the connection's `directory.url`. Two are alive at once. The secret of a draft reads, and writes nothing; one that a set-up link has made is answered until then as if the tenant had nobody; secrets rest while the connection is disabled.",
 	Errors:      []doorward.Code{doorward.CodeStepUpRequired, doorward.CodeInvalidQuery, doorward.CodeNotFound, doorward.CodeTooManySecrets, doorward.CodeValidationFailed},
 }
 

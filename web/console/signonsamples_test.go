@@ -157,7 +157,7 @@ const scimURL = "https://auth.acme.example/scim/v2"
 // sampledDirectorySecrets are one that ends soon, and one that has ended.
 func sampledDirectorySecrets() []doorward.SCIMSecret {
 	used, soon := noon.Add(-time.Minute), noon.AddDate(0, 0, 12)
-	return []doorward.SCIMSecret{{ID: "scs_1", Hint: "dwc_w0eB…g3VC", CreatedAt: used, ExpiresAt: &soon, LastUsedAt: &used}, {ID: "scs_2", Hint: "dwc_QLZV…h90D", CreatedAt: used.AddDate(-1, 0, 0), ExpiresAt: &used}}
+	return []doorward.SCIMSecret{{ID: "scs_1", Hint: "dwc_w0eB…g3VC", CreatedAt: used, ExpiresAt: &soon, LastUsedAt: &used, BySetupLink: true}, {ID: "scs_2", Hint: "dwc_QLZV…h90D", CreatedAt: used.AddDate(-1, 0, 0), ExpiresAt: &used}}
 }
 
 func sampledDirectoryFaults() (all []doorward.Attempt) {

@@ -114,7 +114,7 @@ func sampledSetupDirectory(p doorward.Product, made bool) ui.View {
 	s.Connection.Type = doorward.OpenIDConnect
 	last := doorward.Attempt{
 		Kind: doorward.AttemptSCIM, Outcome: doorward.AttemptRefused, At: used, Count: 3, Check: "draft", Advice: "scim_draft", RequestIDs: []string{"req_5tqm7x3yh4n6rj7wd2c5tpae7k"},
-		Seen: "POST /Users (active, displayName, emails, externalId, name, schemas, userName) → 403 The connection is a draft: its directory sees nobody, and changes nothing. An OWNER enables the connection.",
+		Seen: "POST /Users (active, displayName, emails, externalId, name, schemas, userName) → 403 The connection is a draft: its directory changes nothing. An OWNER enables the connection.",
 	}
 	s.Connection.SCIM = []doorward.SCIMSecret{{ID: "scs_1", Hint: "dwc_w0eB…g3VC", CreatedAt: used, LastUsedAt: &used}, {ID: "scs_2", Hint: "dwc_QLZV…h90D", CreatedAt: ended, ExpiresAt: &ended}}
 	if made {

@@ -1818,7 +1818,7 @@ export interface paths {
         put?: never;
         /**
          * Take back what a directory has done in a run
-         * @description Memberships, reasons of suspension, roles and places in groups come back where nobody has changed them since; addresses, attributes and sessions don't. The undo goes on after the answer 202: `GET` the run to see how far it is. A run can be undone once, within 7 days after its last change; what the directory writes from then on belongs to another run. Mend the directory first, or disable the connection: its next synchronisation may do the same again. A dry run is answered with 200.
+         * @description Memberships, reasons of suspension, roles and places in groups come back where nobody has changed them since; addresses, attributes and sessions don't. The undo goes on after the answer 202: `GET` the run to see how far it is. A run can be undone once, within 7 days after its last change; what the directory writes from then on belongs to another run. Mend the directory first, or disable the connection: its next synchronisation may do the same again. A dry run does the same and rolls it back; it is answered with 200.
          */
         post: operations["undoDirectoryRun"];
         delete?: never;
@@ -1838,7 +1838,7 @@ export interface paths {
         put?: never;
         /**
          * Make a secret for a connection's directory
-         * @description By it the directory reads and writes people at the connection's `directory.url`. Two are alive at once. The secret of a draft reads, and writes nothing; secrets rest while the connection is disabled.
+         * @description By it the directory reads and writes people at the connection's `directory.url`. Two are alive at once. The secret of a draft reads, and writes nothing; one that a set-up link has made is answered until then as if the tenant had nobody; secrets rest while the connection is disabled.
          */
         post: operations["addSCIMSecret"];
         delete?: never;
@@ -2730,14 +2730,16 @@ export interface components {
         };
         BroughtBack: {
             /**
-             * @description rejoins, leaves, resumed, suspended, role, invited, uninvited
+             * @description rejoins, leaves, resumed, suspended, role, invited, uninvited; moved: places in groups come back, or end; remade: the group comes back
              * @example [
              *       "rejoins"
              *     ]
              */
             does: string[];
+            /** @example grp_5tqm7x3yh4n6rj7wd2c5tpae7k */
+            groupId?: string;
             /** @description As in undo.left */
-            userId: string;
+            userId?: string;
         };
         BulkAnswer: {
             /** @description In the order of the rows */
@@ -3550,7 +3552,7 @@ export interface components {
         DirectoryRun: {
             /**
              * Format: int64
-             * @description Changes of other kinds, those of groups included
+             * @description Changes of other kinds, those of groups and of invitations included
              */
             changed: number;
             /**
@@ -3566,9 +3568,15 @@ export interface components {
              * @example 12
              */
             made: number;
-            /** Format: int64 */
+            /**
+             * Format: int64
+             * @description People whom it has removed, members or invited
+             */
             removed: number;
-            /** Format: int64 */
+            /**
+             * Format: int64
+             * @description Members whom it has suspended
+             */
             suspended: number;
             /**
              * Format: date-time
@@ -3582,7 +3590,7 @@ export interface components {
         DirectoryRunDetail: {
             /**
              * Format: int64
-             * @description Changes of other kinds, those of groups included
+             * @description Changes of other kinds, those of groups and of invitations included
              */
             changed: number;
             /**
@@ -3602,9 +3610,15 @@ export interface components {
             made: number;
             /** @description Send as cursor for the next page; absent at the end */
             nextCursor?: string;
-            /** Format: int64 */
+            /**
+             * Format: int64
+             * @description People whom it has removed, members or invited
+             */
             removed: number;
-            /** Format: int64 */
+            /**
+             * Format: int64
+             * @description Members whom it has suspended
+             */
             suspended: number;
             /**
              * Format: date-time
@@ -6050,10 +6064,25 @@ export interface components {
             why: string;
         };
         UndoPreview: {
-            /** @description What would be undone, for the 200 people whom the run changed last */
+            /** @description What would be undone: 200 people and groups at most */
             back: components["schemas"]["BroughtBack"][];
-            /** @description Who of these would be left as they are, and why */
+            /**
+             * Format: int64
+             * @description For how many of those whom it has looked at, and groups, something would be undone
+             */
+            backTotal: number;
+            /** @description Who would be left as they are, and why: 200 at most */
             left: components["schemas"]["UndoLeft"][];
+            /**
+             * Format: int64
+             * @description How many of those whom it has looked at would be left as they are
+             */
+            leftTotal: number;
+            /**
+             * Format: int64
+             * @description How many of these the dry run has looked at: those whom the run changed last, as many as it comes to in 1.5 s
+             */
+            looked: number;
             /**
              * Format: int64
              * @description How many people the run has changed

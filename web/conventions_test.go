@@ -46,7 +46,7 @@ func (s *server) headerFaults(a answer) (all []string) {
 	want := map[string]string{
 		"Cache-Control": "no-store", "X-Content-Type-Options": "nosniff", "Referrer-Policy": "no-referrer",
 	}
-	if (strings.Contains(a.route, "/.well-known/") || strings.HasSuffix(a.route, "/jwks")) && a.status == http.StatusOK {
+	if (strings.Contains(a.route, "/.well-known/") || strings.HasSuffix(a.route, "/jwks") || strings.HasSuffix(a.route, "/metadata")) && a.status == http.StatusOK {
 		want["Cache-Control"] = "max-age=300"
 	}
 	if isDocument(a.route) && a.status == http.StatusOK {

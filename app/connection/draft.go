@@ -319,7 +319,7 @@ func ownFields(c doorward.Connection) []field {
 	for i, m := range c.Mappings {
 		mappings[i] = m.Group + "=" + string(m.Role)
 	}
-	return []field{
+	all := []field{
 		{doorward.FieldName, c.Name},
 		{"jit", string(c.JIT)},
 		{"jitRole", string(c.JITRole)},
@@ -329,11 +329,13 @@ func ownFields(c doorward.Connection) []field {
 		{"trustProviderFactor", fmt.Sprint(c.TrustFactor)},
 		{"ends", string(c.Ends)},
 		{"endsKeys", fmt.Sprint(c.EndsKeys)},
-		{"signRequests", fmt.Sprint(c.SignRequests)},
-		{"encrypt", fmt.Sprint(c.Encrypt)},
 		{"outside", string(c.Outside)},
 		{"emptyByRemove", fmt.Sprint(c.EmptyByRemove)},
 	}
+	if c.Type == doorward.SAML {
+		all = append(all, field{"signRequests", fmt.Sprint(c.SignRequests)}, field{"encrypt", fmt.Sprint(c.Encrypt)})
+	}
+	return all
 }
 
 func parameterFields(t doorward.ConnectionType, p doorward.ConnectionParameters, said metadata.Provider) []field {

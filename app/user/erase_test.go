@@ -26,7 +26,7 @@ var impersonalTables = []string{
 	"api_key_secrets", "audit_chains", "backups", "change_position", "domains", "erasures", "feed", "feed_chains", "feed_state", "feed_trims", "goose_db_version", "logos", "maintenance", "master_keys", "models", "nodes",
 	"oldest_binary", "operator_keys", "policy_observations", "queue_pauses", "roles", "service_keys", "shared_clock", "shared_secrets", "turns", "factor_totals", "signing_keys", "sqlite_sequence", "sso_policies", "tenants",
 	"webhook_deliveries", "webhooks", // ids of events, and what an endpoint has answered in its own words
-	"connections", "connection_parameters", "connection_mappings", "connection_secrets", "connection_keys", "scim_secrets", "directory_groups", "directory_runs", "directory_refusals", "used_states", "saml_assertions", "ended_sign_ins", "sso_policies",
+	"connections", "connection_parameters", "connection_mappings", "connection_secrets", "connection_keys", "connection_saml_keys", "scim_secrets", "directory_groups", "directory_runs", "directory_refusals", "used_states", "saml_assertions", "ended_sign_ins", "sso_policies",
 	"connection_tests",         // for a day, what a provider has said of who tests
 	"removed_members",          // hashes
 	"former_provider_sessions", // hashes, which go with the session

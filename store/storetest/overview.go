@@ -156,7 +156,7 @@ func countsOfEvents(f *fixture) {
 	byDay, err := f.Read().CountRefusedByDay(ctx, "tnt_c", first)
 	noError(f, err)
 	slices.SortFunc(byDay, func(a, b store.RefusedCount) int { return cmp.Compare(a.Action, b.Action) })
-	equal(f, byDay, []store.RefusedCount{{store.DayCount{Day: today + 1, Times: 2}, doorward.SessionRefuse}, {store.DayCount{Day: today + 1, Times: 1}, doorward.SSORefuse}})
+	equal(f, byDay, []store.RefusedCount{{DayCount: store.DayCount{Day: today + 1, Times: 2}, Action: doorward.SessionRefuse}, {DayCount: store.DayCount{Day: today + 1, Times: 1}, Action: doorward.SSORefuse}})
 	equal(f, f.value(f.Read().CountRefusedByDay(ctx, "tnt_a", first)), []store.RefusedCount(nil))
 
 	refused := func(since time.Time) (map[doorward.Action]int64, error) {

@@ -74,8 +74,14 @@ func TestMeters(t *testing.T) {
 		m    meter
 		want int
 	}{
-		{meter{Times: 0, Of: 0}, 0}, {meter{Times: 0, Of: 0, ShowsOf: true}, 100}, {meter{Times: 1, Of: 5000}, 1}, {meter{Times: 4999, Of: 5000}, 99},
-		{meter{Times: 5000, Of: 5000}, 100}, {meter{Times: 7, Of: 5}, 100}, {meter{Times: 1, Of: 2}, 50}, {meter{Times: 0, Of: 9}, 0},
+		{meter{Times: 0, Of: 0}, 0},
+		{meter{Times: 0, Of: 0, ShowsOf: true}, 100},
+		{meter{Times: 1, Of: 5000}, 1},
+		{meter{Times: 4999, Of: 5000}, 99},
+		{meter{Times: 5000, Of: 5000}, 100},
+		{meter{Times: 7, Of: 5}, 100},
+		{meter{Times: 1, Of: 2}, 50},
+		{meter{Times: 0, Of: 9}, 0},
 	} {
 		if got := c.m.Width(); got != c.want {
 			t.Errorf("%+v: %d, want %d", c.m, got, c.want)

@@ -290,7 +290,8 @@ func (h *console) fillProtocol(ctx context.Context, c *ui.Call, body *connection
 // connectionSeries are the outcomes of sign-ins by a connection.
 func connectionSeries() []series {
 	return []series{
-		{Outcome: doorward.UsageSignedIn, Key: "chart.signed_in", Tone: "plain"}, {Outcome: doorward.UsageRefused, Key: "chart.refused", Tone: "refused"},
+		{Outcome: doorward.UsageSignedIn, Key: "chart.signed_in", Tone: "plain"},
+		{Outcome: doorward.UsageRefused, Key: "chart.refused", Tone: "refused"},
 		{Outcome: doorward.UsageUnavailable, Key: "chart.unavailable", Tone: "silent"},
 	}
 }

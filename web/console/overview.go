@@ -127,8 +127,10 @@ var signInSeries = []struct {
 	outcome doorward.Outcome
 	tone    string
 }{
-	{doorward.SessionOpen, doorward.Done, "plain"}, {doorward.SessionRefuse, doorward.Refused, "refused"},
-	{doorward.MFARefuse, doorward.Refused, "silent"}, {doorward.SSORefuse, doorward.Refused, "hollow"},
+	{doorward.SessionOpen, doorward.Done, "plain"},
+	{doorward.SessionRefuse, doorward.Refused, "refused"},
+	{doorward.MFARefuse, doorward.Refused, "silent"},
+	{doorward.SSORefuse, doorward.Refused, "hollow"},
 }
 
 // signInChart returns the chart of the days. Each part leads to the same events in the trail.

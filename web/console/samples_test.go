@@ -357,7 +357,7 @@ func sampledAttention() []attention {
 func sampledUsage(width time.Duration, outcomes ...doorward.UsageOutcome) (all []doorward.UsageCount) {
 	for n := range 30 {
 		for i, o := range outcomes {
-			all = append(all, doorward.UsageCount{At: noon.Truncate(width).Add(-time.Duration(n) * width), Outcome: o, Times: int64((n*n%19 + 3) * 41 / (1 + 40*i) * ((n + i) % (4*i + 1) / (3*i + 1) + (i+2)/(2*i+2)*(n*7%13+9)/10))})
+			all = append(all, doorward.UsageCount{At: noon.Truncate(width).Add(-time.Duration(n) * width), Outcome: o, Times: int64((n*n%19 + 3) * 41 / (1 + 40*i) * ((n+i)%(4*i+1)/(3*i+1) + (i+2)/(2*i+2)*(n*7%13+9)/10))})
 		}
 	}
 	return all

@@ -184,8 +184,12 @@ func (c *Connections) ReadAt(ctx context.Context, by doorward.Caller, id string,
 // samlFields are parameterFields of a connection of type saml.
 func samlFields(p doorward.ConnectionParameters, said metadata.Provider) []field {
 	return []field{
-		{"entityId", p.Issuer}, {"metadataUrl", p.MetadataURL}, {"ssoUrl", said.SSOURL}, {fieldCertificates, strings.Join(fingerprints(said), " ")},
-		{"subjectFrom", p.SubjectFrom}, {"emailFrom", p.EmailFrom},
+		{"entityId", p.Issuer},
+		{"metadataUrl", p.MetadataURL},
+		{"ssoUrl", said.SSOURL},
+		{fieldCertificates, strings.Join(fingerprints(said), " ")},
+		{"subjectFrom", p.SubjectFrom},
+		{"emailFrom", p.EmailFrom},
 	}
 }
 

@@ -108,7 +108,8 @@ func sampledSAMLTest(status doorward.TestStatus) ui.View {
 	if status == doorward.TestFailed {
 		test.BegunAt, test.EndedAt = &begun, &begun
 		test.Checks = []doorward.TestCheck{
-			{Name: "state", OK: true}, {Name: "signature", OK: true},
+			{Name: "state", OK: true},
+			{Name: "signature", OK: true},
 			{Name: "audience", Seen: "https://auth.acme.example/another", Wanted: body.Guide.EntityID, Advice: "audience"},
 		}
 		body.Claims = readable([]byte(`{"NameID":"ann@acme.example","attributes":{"email":["ann@acme.example"],"groups":["it-admins"]}}`))

@@ -85,6 +85,7 @@ func TestFormsToEachEffect(t *testing.T) {
 		{"/console/sso/connections/{id}/secrets", con + "/secrets", url.Values{"clientSecret": {"x"}}},
 		{"/console/sso/connections/{id}/directory", con + "/directory", url.Values{"outside": {"refuse"}}},
 		{"/console/sso/connections/{id}/scim-secrets", con + "/scim-secrets", url.Values{"days": {"90"}}},
+		{"/console/sso/connections/{id}/refresh", con + "/refresh", url.Values{}},
 		{"/console/sso/connections/{id}/setup-link", con + "/setup-link", url.Values{"days": {"7"}}},
 		{"/console/sso/connections/{id}/{act}", con + "/delete", url.Values{}},
 		{"/console/sso/domains", "", url.Values{"domain": {"other.example"}}},
@@ -109,6 +110,10 @@ func TestFormsToEachEffect(t *testing.T) {
 			t.Errorf("POST %s has changed something:\n%s\n%s", path, before, after)
 			before = after
 		}
+	}
+	known = append(known, "/console/sso/connections/{id}/saml") // has a file
+	if res, page := owner.upload(con+"/saml", []part{{name: "name", text: "Other"}}); !strings.Contains(res.Header.Get("Location")+page, "/step-up") || stateOf(t, h) != before {
+		t.Errorf("the form of SAML is answered %d without a proof, and changes:\n%s", res.StatusCode, stateOf(t, h))
 	}
 	for _, r := range console.Routes(h.Node.App) {
 		if r.Method == "POST" && !slices.Contains(known, r.Path) {

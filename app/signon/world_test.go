@@ -243,7 +243,7 @@ func (s *site) refused(check string, act func() (signon.Result, error)) {
 }
 
 // notWritten are tables that a refusal may write.
-var notWritten = []string{"connection_attempts", "used_states", "saml_assertions", "inbox", "throttles", "shared_secrets", "connection_secrets", "goose_db_version"}
+var notWritten = []string{"connection_attempts", "usage_counts", "used_states", "saml_assertions", "inbox", "throttles", "shared_secrets", "connection_secrets", "goose_db_version"}
 
 // rows counts the rows of all tables but notWritten.
 func (w *world) rows() map[string]int {

@@ -125,7 +125,7 @@ func TestFaultsOfConnections(t *testing.T) {
 			}
 			return d.send(t, "POST "+connectionsPath, all, owner)
 		}
-		send(m{"type": "saml"}).invalid("/type", "invalid")
+		send(m{"type": "ldap"}).invalid("/type", "invalid")
 		send(m{"name": ""}).invalid("/name", "required")
 		send(m{"product": "acme"}).invalid("/product", "invalid")
 		send(m{"clientAuth": "none"}).invalid("/clientAuth", "invalid")

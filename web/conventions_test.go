@@ -459,7 +459,7 @@ func TestOtherOriginsEverywhere(t *testing.T) {
 	onSQLite(t, func(t *testing.T, d *server) {
 		owner := d.Tenant("Acme").Owner
 		for _, e := range d.operations(t) {
-			if e.Method() == "GET" {
+			if e.Method() == "GET" || e.Request == "POST /api/v2/auth/sso/con_absent/acs" { // providers' pages send that one
 				continue
 			}
 			for _, otherOrigin := range []opt{with("Origin", "https://evil.example"), with("Sec-Fetch-Site", "cross-site")} {

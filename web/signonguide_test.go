@@ -101,6 +101,7 @@ func (g *guide) setUp(owner opt) string {
 	test := g.send("POST …/{id}/test", "POST "+path+"/test", nil, owner).ok(http.StatusCreated)
 	g.browse(test.text("url"), owner)
 	g.send("GET …/tests/{testId}", "GET "+path+"/tests/"+test.text("testId"), nil, owner).ok(http.StatusOK).is("status", "passed")
+	g.send("POST …/{id}/refresh", "POST "+path+"/refresh", nil, owner).ok(http.StatusOK)
 	g.send("PATCH …/{id}", "PATCH "+path, m{"status": "active", "jit": "domains"}, owner).ok(http.StatusOK).is("connection.status", "active")
 
 	added := g.send("POST /api/v2/domains", "POST /api/v2/domains", m{"domain": "acme-people.example"}, owner).ok(http.StatusCreated)

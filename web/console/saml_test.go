@@ -154,7 +154,7 @@ func TestSAMLConnectionPages(t *testing.T) {
 	lacks(t, s.test(b, at), "has not passed")
 	b.get(at+"?tab=test", http.StatusOK, "The test has passed", "ann@example.com", "What the provider has sent")
 	b.submit(at+"/enable", url.Values{}, "The connection is enabled")
-	b.get("/console", http.StatusOK, "The last certificate of the provider of Acme &lt;SAML&gt; ends on")
+	b.get("/console", http.StatusOK, "The last certificate of Acme &lt;SAML&gt; ends on")
 	b.get("/console/sso", http.StatusOK, "Okta · SAML", "Certificate ends soon")
 
 	s.saved(b, at, []string{"subjectFrom", "uid", "name", "Acme"}, "The change is saved and waits", "the NameID", "<strong><bdi>uid</bdi></strong>", ">Acme<")

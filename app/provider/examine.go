@@ -53,9 +53,9 @@ func (c *Client) Examine(ctx context.Context, of doorward.Connection) (e Examine
 
 func (c *Client) examineSAML(ctx context.Context, of doorward.Connection) (e Examined, err error) {
 	if of.InForce.MetadataURL == "" {
-		kept, err := c.db.Read().KeptDiscovery(ctx, of.ID, false)
-		if err != nil {
-			return e, err
+		kept, unread := c.db.Read().KeptDiscovery(ctx, of.ID, false)
+		if unread != nil {
+			return e, unread
 		}
 		e.SAML, err = samlprovider.Read(kept.Text)
 	} else {

@@ -12,16 +12,20 @@ replace (
 require github.com/google/go-cmp v0.7.0
 
 require (
+	github.com/beevik/etree v1.8.1 // indirect
 	github.com/boombuler/barcode v1.1.0 // indirect
 	github.com/cedar-policy/cedar-go v1.9.0 // indirect
+	github.com/crewjam/saml v0.6.3 // indirect
 	github.com/danielgtaylor/huma/v2 v2.37.2 // indirect
 	github.com/go-crypt/crypt v0.14.15 // indirect
 	github.com/go-jose/go-jose/v4 v4.1.9 // indirect
 	github.com/go-json-experiment/json v0.0.0-20260820222146-c27c302e5fc3 // indirect
 	github.com/go-webauthn/webauthn v0.18.2 // indirect
 	github.com/jackc/pgx/v5 v5.12.0 // indirect
+	github.com/jonboulle/clockwork v0.5.0 // indirect
 	github.com/mattn/go-isatty v0.0.24 // indirect
 	github.com/prometheus/client_golang v1.25.0 // indirect
+	github.com/russellhaering/goxmldsig v1.6.1 // indirect
 	github.com/wneessen/go-mail v0.8.1 // indirect
 	github.com/yuin/goldmark v1.8.7 // indirect
 	go.opentelemetry.io/otel v1.47.0 // indirect

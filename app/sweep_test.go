@@ -117,6 +117,7 @@ func TestAddressesOfClientsEnd(t *testing.T) {
 			"devices.ip":                  "blanked when the browser stands in for no factor any more, after 30 days",
 			"api_keys.allowed_ips":        "a setting of the key, not where somebody was",
 			"connection_attempts.address": "a mail address",
+			"directory_effects.address":   "a mail address",
 			"former_domains.address":      "a mail address",
 			"directory_users.address":     "a mail address",
 		}

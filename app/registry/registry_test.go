@@ -310,8 +310,8 @@ func TestEntryKeepsThePrincipal(t *testing.T) {
 // TestEntryHasWholePrincipal: no field of a session's principal is lost in memory, also one that a later
 // version adds.
 func TestEntryHasWholePrincipal(t *testing.T) {
-	// Of keys, operators, set-up links and directories, and what a decision reads anew.
-	ofOthers := map[string]bool{"OwnerID": true, "ConnectionID": true, "IsDraft": true, "SeesNobody": true, "Service": true, "Limits": true, "HasNoOwnSession": true}
+	// Of keys, operators and their pages, set-up links and directories, and what a decision reads anew.
+	ofOthers := map[string]bool{"OwnerID": true, "ConnectionID": true, "IsDraft": true, "SeesNobody": true, "Service": true, "Limits": true, "IsPage": true, "HasNoOwnSession": true}
 	var p doorward.Principal
 	for i := range reflect.TypeFor[doorward.Principal]().NumField() {
 		if field := reflect.ValueOf(&p).Elem().Field(i); !ofOthers[reflect.TypeFor[doorward.Principal]().Field(i).Name] {

@@ -17,6 +17,13 @@ import (
 	"github.com/doorward/doorward/web/front"
 )
 
+// strictSettings are settings of which every change loosens something.
+func strictSettings(owner *browser) url.Values {
+	return url.Values{
+		"name": {"Acme"}, "version": {owner.version(owner.get("/console/settings", 200))}, "invitationDays": {"3"}, "keepEventsDays": {"0"}, "allowedEmailDomains": {"acme.example"},
+	}
+}
+
 // TestFormsToEachEffect: an old session of an OWNER with a second factor is sent to prove who it is by
 // every form that raises somebody, loosens a demand, or makes or widens a credential, and nothing is
 // changed. Each form of the console is in one of the two lists.
@@ -25,9 +32,7 @@ func TestFormsToEachEffect(t *testing.T) {
 	h := newFixture(t)
 	ann, bob := h.people["USER"], h.tenant.Join("bob@acme.example", "ADMIN")
 	owner := h.browserOf(t, "OWNER")
-	strict := url.Values{
-		"name": {"Acme"}, "version": {owner.version(owner.get("/console/settings", 200))}, "invitationDays": {"3"}, "keepEventsDays": {"0"}, "allowedEmailDomains": {"acme.example"},
-	}
+	strict := strictSettings(owner)
 	owner.submit("/console/settings", strict)
 	owner.submit("/console/people/"+bob.ID+"/suspend", url.Values{})
 	owner.submit("/console/invitations/new", url.Values{"people": {"new@acme.example"}, "role": {"ADMIN"}, "expiresInDays": {"3"}})

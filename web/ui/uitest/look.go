@@ -22,6 +22,7 @@ func Rendered(t *testing.T, set *ui.Set, s Sample, l ui.Language) string {
 }
 
 var (
+	unfilled   = regexp.MustCompile(`<title>[^<]*\{[^<]*`)
 	currentTab = regexp.MustCompile(`<li><a href="[^"]*" aria-current="page">([^<]*)</a></li>`)
 	label      = regexp.MustCompile(`<(?:p class="label"|label for="[^"]*")>([^<]*)<`)
 	heading    = regexp.MustCompile(`<h2 id="[^"]*">([^<]*)</h2>`)

@@ -37,7 +37,7 @@ type Sample struct {
 var Noon = time.Date(2026, 11, 21, 12, 0, 0, 0, time.UTC)
 
 // Pages renders the samples in every language, and fails the test for each that
-// can't be rendered. With -render it writes them to the folder name below that of the flag,
+// can't be rendered, or if its title has a name in place of its value. With -render it writes them to the folder name below that of the flag,
 // with the assets and the files, which are given by their names.
 func Pages(t *testing.T, set *ui.Set, name string, samples []Sample, files map[string][]byte) {
 	t.Helper()
@@ -45,13 +45,12 @@ func Pages(t *testing.T, set *ui.Set, name string, samples []Sample, files map[s
 	index := "<!doctype html><title>Pages</title><ul>"
 	for _, l := range ui.Languages {
 		for _, s := range samples {
-			var page bytes.Buffer
-			if err := set.Render(&page, FrameOf(s, l)); err != nil {
-				t.Errorf("%s in %s: %v", s.Name, l.Tag, err)
-				continue
+			page := Rendered(t, set, s, l)
+			if title := unfilled.FindString(page); title != "" {
+				t.Errorf("%s in %s: a part of the title isn't filled in: %s", s.Name, l.Tag, title)
 			}
 			file := l.Tag + "-" + s.Name + ".html"
-			Write(t, filepath.Join(name, file), withRelativeLinks(file, opened(t, s, page.String())))
+			Write(t, filepath.Join(name, file), withRelativeLinks(file, opened(t, s, page)))
 			index += `<li><a href="` + file + `">` + file + "</a>"
 		}
 	}

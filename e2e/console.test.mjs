@@ -367,7 +367,7 @@ onScreens("the console", everyScreen, ({ server, create, journey }) => {
 		await admin.go(page);
 		await until("a refused delivery", async () => (await admin.page.reload()) && await admin.page.locator(".bars .refused").count() > 0);
 		await admin.look("console-webhook-failing");
-		await admin.page.locator(".skip-bars").focus();
+		await admin.page.locator(".skip-bars[href=\"#deliveries\"]").focus();
 		await admin.page.keyboard.press("Tab");
 		assert.match(await admin.page.evaluate(() => document.activeElement.getAttribute("aria-label")), /500/);
 		await admin.page.keyboard.press("Enter");

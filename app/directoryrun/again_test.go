@@ -153,3 +153,59 @@ func TestUndoOfInvitations(t *testing.T) {
 		}
 	})
 }
+
+// What somebody has decided by hand while the run went on is no part of the run: its undo doesn't take that back.
+func TestUndoKeepsWhatWasDecidedBetween(t *testing.T) {
+	apptest.OnEach(t, func(base *apptest.Fixture) {
+		f := newFixture(base)
+		ctx := f.Context()
+		users := f.Node(0).Users
+		suspended, demoted, lifted := f.make("ann@acme.example"), f.make("ben@acme.example"), f.make("cid@acme.example")
+		hand := func(id string, e user.Edit) {
+			f.Helper()
+			m, err := f.member(id)
+			f.NoError(err)
+			_, _, err = users.Edit(ctx, f.owner.Caller, m, e)
+			f.NoError(err)
+		}
+		admin, viewer := doorward.RoleAdmin, doorward.RoleViewer
+		hand(demoted, user.Edit{Role: &admin})
+		f.NoError(f.setActive(lifted, false))
+		f.pause()
+
+		rename := func(id, name string) {
+			f.Helper()
+			u, err := f.Node(1).Directories.User(ctx, f.by(1), id)
+			f.NoError(err)
+			u.User.DisplayName = name
+			_, err = f.Node(1).Directories.Replace(ctx, f.by(1), id, u.User)
+			f.NoError(err)
+		}
+		for _, id := range []string{suspended, demoted, lifted} {
+			rename(id, "first")
+		}
+		off, on := doorward.UserSuspended, doorward.UserActive
+		hand(suspended, user.Edit{Status: &off})
+		hand(demoted, user.Edit{Role: &viewer})
+		hand(lifted, user.Edit{Status: &on, Override: true})
+		f.remove(suspended)
+		rename(demoted, "second")
+		rename(lifted, "second")
+
+		undone := f.undo(f.last())
+		if m, err := f.member(suspended); err == nil && m.Status == doorward.UserActive {
+			t.Error("somebody whom an administrator has suspended is active by the undo")
+		}
+		if role := f.roleOf(demoted); role != doorward.RoleViewer {
+			t.Errorf("an OWNER has made somebody VIEWER, and by the undo they are %s", role)
+		}
+		if m, err := f.member(lifted); err != nil || m.Status != doorward.UserActive {
+			t.Errorf("an OWNER has let somebody in, and by the undo they are %s, %v", m.Status, err)
+		}
+		for _, id := range []string{suspended, demoted, lifted} {
+			if why := f.why(undone, id); why != doorward.UndoneChangedSince {
+				t.Errorf("%s is left as %q", id, why)
+			}
+		}
+	})
+}

@@ -65,9 +65,11 @@ func (u *undoing) plan(id string) (p plan, err error) {
 	if err != nil {
 		return p, err
 	}
-	if u.leave != "" {
-		p.why = u.leave
+	if p.why = u.leave; p.why != "" {
 		return p, nil
+	}
+	if p.why, err = changedBetween(effects); err != nil || p.why != "" {
+		return p, err
 	}
 	p.compare(u.con.ID)
 	return p, u.check(&p)
@@ -91,6 +93,35 @@ func placesOf(before *doorward.DirectoryPerson, effects []doorward.DirectoryEffe
 		return &with, nil
 	}
 	return before, nil
+}
+
+// changedBetween returns why the person is left as they are if somebody else has decided about the person between two effects of the run: what they
+// were before the one isn't what the other has left. Such a decision is no part of the run, and nobody can tell what would
+// be without it. Roles by groups follow their mappings and aren't looked at; the floor shows those that were given by hand.
+func changedBetween(effects []doorward.DirectoryEffect) (doorward.Undone, error) {
+	for i, e := range effects[min(len(effects), 1):] {
+		left, err := parsed[doorward.DirectoryPerson](effects[i].After)
+		if err != nil {
+			return "", err
+		}
+		found, err := parsed[doorward.DirectoryPerson](e.Before)
+		switch {
+		case err != nil:
+			return "", err
+		case left != nil && !isMember(left) && isMember(found):
+			return doorward.UndoneJoined, nil
+		case !isDecidedAlike(left, found):
+			return doorward.UndoneChangedSince, nil
+		}
+	}
+	return "", nil
+}
+
+func isDecidedAlike(a, b *doorward.DirectoryPerson) bool {
+	if a == nil || b == nil {
+		return a == b
+	}
+	return a.UserID == b.UserID && a.Floor == b.Floor && slices.Equal(a.SuspendedBy, b.SuspendedBy)
 }
 
 func isMember(p *doorward.DirectoryPerson) bool { return p != nil && p.UserID != "" }

@@ -239,7 +239,7 @@ var problems = []Problem{
 	{CodeKeyEnded, KindConflict, "API key ended", "This API key has expired or was revoked, and that is final. Create another one."},
 	{CodeNotForKeys, KindForbidden, "Not for keys", "Only a person may do this: it is about the caller's own account, such as sessions, password, second factors and memberships, or it loosens what protects the account of somebody else. Sign in and use a session."},
 	{CodeTooManyConnections, KindConflict, "Too many connections", "A tenant may have 10 connections, drafts and disabled ones included. Delete one that nobody signs in by."},
-	{CodeTooManySecrets, KindConflict, "Too many client secrets", "A connection has two client secrets at most, so that a new one works before the old one ends. Delete the one that the provider no longer accepts."},
+	{CodeTooManySecrets, KindConflict, "Too many secrets", "A connection has at most two client secrets, and two of its directory, so that a new one works before the old one ends. Delete the one that the provider no longer uses."},
 	{CodeConnectionNotTested, KindConflict, "Connection not tested", "A connection signs people in only by what a test has passed with. What it signs in by has changed since the last test, or was never tested: run the test, then enable or switch it."},
 	{CodeCertificateNeeded, KindConflict, "Certificate needed", "One certificate of the provider has to stay, or nobody could sign in. Add the next one at the provider first, or disable the connection."},
 	{CodeNothingPending, KindConflict, "Nothing pending", "No change of the connection waits to be switched on: it was switched or dropped since, or there was none."},

@@ -993,7 +993,7 @@ export interface paths {
         };
         /**
          * End a sign-in at a tenant's own provider
-         * @description The address that the provider leads the browser to. The answer leads on to the address that the sign-in began with, to a page that asks for something more, or to the result of a test. A browser that comes with the response of a SAML provider was led here by POST /api/v2/auth/sso/{con}/acs. Refusals are a page for browsers, with the id of the request; the protocol of the connection says more.
+         * @description The address that the provider leads the browser to. The answer, 303, leads on to the address that the sign-in began with, to a page that asks for something more, or to the result of a test. A browser that comes with the response of a SAML provider was led here by POST /api/v2/auth/sso/{con}/acs; to a response that nobody asked for the answer is a page, 200, on which a sign-in begins. Refusals are a page for browsers, with the id of the request; the protocol of the connection says more.
          */
         get: operations["finishSignOn"];
         put?: never;

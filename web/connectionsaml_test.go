@@ -76,6 +76,16 @@ func TestSAMLConnections(t *testing.T) {
 		d.send(t, "PATCH "+path, m{"status": "active"}, owner).ok(http.StatusOK)
 		d.send(t, "PATCH "+path, m{"metadata": another}, owner).ok(http.StatusOK).is("connection.entityId", "https://idp.example").
 			is("connection.pending.entityId", "https://other.example").is("connection.pending.ssoUrl", "https://idp.example/sso").is("connection.pending.metadataUrl", nil)
+		// Pending alone is a certificate that is then taken away.
+		both := make(m{"metadata": one}).ok(http.StatusCreated)
+		at := connectionsPath + "/" + both.text("id")
+		d.markTested(t, both.text("id"))
+		d.send(t, "PATCH "+at, m{"status": "active"}, owner).ok(http.StatusOK)
+		d.send(t, "PATCH "+at, m{"metadata": apptest.SAMLMetadata("https://idp.example", a)}, owner).ok(http.StatusOK)
+		d.markTested(t, both.text("id"))
+		left := element(both.at("certificates"), 1)["fingerprint"]
+		d.send(t, "PATCH "+at, m{"certificates": []any{left}}, owner).ok(http.StatusOK)
+		d.send(t, "POST "+at+"/switch", nil, owner).fails(http.StatusConflict, "certificate_needed")
 		d.send(t, "POST /api/v2/auth/sso/"+id+"/revoke", m{"sub_id": m{"format": "email", "email": "ann@acme.example"}}, with("Authorization", "Bearer x")).fails(http.StatusNotFound, "not_found")
 	}, masterKey(t), withProviders())
 }

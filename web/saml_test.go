@@ -1,15 +1,20 @@
 package web_test
 
 import (
+	"io"
 	"net/http"
 	"net/url"
 	"strings"
 	"testing"
 	"time"
 
+	"github.com/doorward/doorward/app/samlprovider"
 	"github.com/doorward/doorward/doorwardtest"
 	"github.com/doorward/doorward/internal/samlsp"
 	"github.com/doorward/doorward/internal/samlsp/samltest"
+	"github.com/doorward/doorward/internal/seal"
+	"github.com/doorward/doorward/store"
+	"github.com/doorward/doorward/web/front"
 )
 
 // samlSite is a tenant whose connection signs people in by SAML.
@@ -166,6 +171,44 @@ func TestResponsesAtACS(t *testing.T) {
 	}, withProviders())
 }
 
+// TestRefusedAtACS: a client address is refused after sixty responses that were.
+func TestRefusedAtACS(t *testing.T) {
+	onSQLite(t, func(t *testing.T, d *server) {
+		f := d.samlSite(t)
+		form, _ := f.begin("", func(a *samltest.Answer) { a.Audience = "another" })
+		for range 60 {
+			f.post(form).ok(http.StatusSeeOther)
+		}
+		f.post(form).fails(http.StatusTooManyRequests, "too_many_attempts")
+	}, append(defaultLimits, withProviders())...)
+}
+
+// TestSAMLWithoutMasterKey: a connection whose key is sealed with a master key that the server doesn't have refuses nobody.
+func TestSAMLWithoutMasterKey(t *testing.T) {
+	onSQLite(t, func(t *testing.T, d *server) {
+		f := d.samlSite(t)
+		form, _ := f.begin("", nil)
+		f.ask("PATCH "+connectionsPath+"/"+f.con, m{"encrypt": true}).ok(http.StatusOK)
+		err := d.Node.App.Access.Upkeep(t.Context(), func(tx *store.Tx) error {
+			key, err := tx.SAMLKey(t.Context(), f.con, store.SAMLDecrypt)
+			if err != nil {
+				return err
+			}
+			if _, err = tx.LoseSAMLKey(t.Context(), key.ID); err != nil {
+				return err
+			}
+			key.Sealed = seal.NewKey().Seal(seal.Place{Table: samlprovider.Table, ID: key.ID, Column: "private_sealed"}, []byte("key"))
+			_, err = tx.InsertSAMLKey(t.Context(), key)
+			return err
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+		f.post(form).fails(http.StatusConflict, "master_key_missing")
+		d.send(t, "GET "+f.at("metadata"), nil).fails(http.StatusConflict, "master_key_missing")
+	}, withProviders())
+}
+
 // TestUnsolicitedResponse: a response that nobody has asked for signs nobody in; a page says to start here.
 func TestUnsolicitedResponse(t *testing.T) {
 	onSQLite(t, func(t *testing.T, d *server) {
@@ -187,5 +230,45 @@ func TestUnsolicitedResponse(t *testing.T) {
 		f.goOn(form, cookies).ok(http.StatusSeeOther)
 		f.ask("PATCH "+connectionsPath+"/"+f.con, m{"status": "disabled"}).ok(http.StatusOK)
 		d.send(t, "GET "+f.at("callback")+"?unsolicited=true", nil).fails(http.StatusNotFound, "not_found")
+	}, withProviders())
+}
+
+// TestWaitingSignInIsOver: what a provider has said waits for the person's word. If it is worth nothing by then, the page
+// says so, with the id of the request, and has no form that can't work any more.
+func TestWaitingSignInIsOver(t *testing.T) {
+	onSQLite(t, func(t *testing.T, d *server) {
+		f := d.samlSite(t)
+		form, cookies := f.begin("", nil)
+		cookies = append(cookies, cookie(front.SessionCookie+"="+f.tenant.Owner.Token()))
+		asked := f.goOn(form, cookies).ok(http.StatusSeeOther)
+		page := "/sso/" + f.con
+		if to := asked.header.Get("Location"); !strings.HasSuffix(to, page+"/continue") {
+			t.Fatalf("the sign-in of another person leads to %s", to)
+		}
+		for _, set := range asked.cookies() {
+			pair, _, _ := strings.Cut(set, ";")
+			cookies = append(cookies, cookie(pair))
+		}
+		f.ask("PATCH "+connectionsPath+"/"+f.con, m{"status": "disabled"}).ok(http.StatusOK)
+		req, err := http.NewRequestWithContext(t.Context(), http.MethodPost, d.URL+page+"/agree", nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, set := range append(cookies, typed("application/x-www-form-urlencoded"), with("Accept", "text/html"), with("Sec-Fetch-Site", "same-origin")) {
+			set(req)
+		}
+		res, err := http.DefaultClient.Do(req)
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer res.Body.Close()
+		body, err := io.ReadAll(res.Body)
+		if err != nil {
+			t.Fatal(err)
+		}
+		text := string(body)
+		if res.StatusCode != http.StatusForbidden || strings.Contains(text, "{check}") || strings.Contains(text, `action="`+page+`/agree"`) || !strings.Contains(text, res.Header.Get("X-Request-Id")) {
+			t.Errorf("the page is %s", text)
+		}
 	}, withProviders())
 }

@@ -48,7 +48,7 @@ func (a *api) addSAML(v *connectionView, s connection.Shown) {
 var docRefreshConnection = front.Doc{
 	ID: "refreshConnection", Tag: "Sign-on", Summary: "Read again what the provider says of itself",
 	Description: "At the address of its metadata, or of its discovery document: Doorward reads them daily by itself. Certificates that the provider has taken away sign nobody in from the answer on, on every node, and new ones do. What can't be read, or is of another provider, changes nothing. Answers within 12 s. A fault of what is there is 422 at `/metadataUrl` or `/issuer`, as when the connection is made; 503 if it can't be reached.",
-	Errors:      []doorward.Code{doorward.CodeStepUpRequired, doorward.CodeNotFound, doorward.CodeTooManyAttempts, doorward.CodeValidationFailed, doorward.CodeProviderUnavailable, doorward.CodeQuotaExceeded},
+	Errors:      []doorward.Code{doorward.CodeStepUpRequired, doorward.CodeNotFound, doorward.CodeTooManyAttempts, doorward.CodeValidationFailed, doorward.CodeProviderUnavailable},
 }
 
 func (a *api) refreshConnection(ctx context.Context, c *front.Call, _ front.None) (connectionView, error) {

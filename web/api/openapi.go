@@ -350,7 +350,9 @@ var keyErrors = []doorward.Code{doorward.CodeRateLimited, doorward.CodeIPNotAllo
 func impliedErrors(r front.Route) []doorward.Code {
 	codes := []doorward.Code{doorward.CodeUnavailable, doorward.CodeInternal}
 	if r.Method != http.MethodGet {
-		codes = append(codes, doorward.CodeCrossOrigin)
+		if !r.IsFromAnyOrigin() {
+			codes = append(codes, doorward.CodeCrossOrigin)
+		}
 		if !r.Doc.WhilePaused {
 			codes = append(codes, doorward.CodeMaintenance)
 		}

@@ -21,6 +21,9 @@ func isCorrectable(err error) bool {
 	if e.Code == doorward.CodeProviderUnavailable && len(e.Fields) > 0 {
 		return true // what was seen stands at the field that has the address
 	}
+	if e.Check != "" {
+		return false // what a provider has said is over: the form can't be sent again
+	}
 	switch e.Kind() {
 	case doorward.KindInternal, doorward.KindUnavailable, doorward.KindMalformed:
 		return false

@@ -39,7 +39,7 @@ var siblings = map[string][]string{
 	"inbox":        {"proof", "refusal"},
 	"incident":     {"proof"},
 	"joining":      {"answer", "factor", "invite", "member"},
-	"invite":       {"proof", "factor", "member"},
+	"invite":       {"proof", "factor", "member", "sealed"},
 	"login":        {"session", "proof", "factor"},
 	"mail":         {"outbox"},
 	"model":        {"modelfile", "rules"},

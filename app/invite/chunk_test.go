@@ -16,7 +16,7 @@ func TestChunks(t *testing.T) {
 			if calls++; n == fail {
 				return nil, errors.New("refused")
 			}
-			time.Sleep(took)
+			time.Sleep(took) // fake time of synctest
 			return make([]int, len(chunk)), nil
 		})
 		return len(all), calls, err

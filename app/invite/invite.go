@@ -19,6 +19,7 @@ import (
 	"github.com/doorward/doorward/app/access"
 	"github.com/doorward/doorward/app/factor"
 	"github.com/doorward/doorward/app/proof"
+	"github.com/doorward/doorward/app/sealed"
 	"github.com/doorward/doorward/store"
 )
 
@@ -30,11 +31,12 @@ type Invitations struct {
 	factors  *factor.Factors
 	rules    *atomic.Pointer[proof.Rules]
 	wait     atomic.Int64 // a time.Duration
+	plans    *sealed.Texts
 }
 
 // New returns the feature. wait is the minimum time between two mails of an invitation.
 func New(writer *access.Writer, db *store.DB, verifier *proof.Verifier, factors *factor.Factors, rules *atomic.Pointer[proof.Rules], wait time.Duration) *Invitations {
-	i := &Invitations{writer: writer, db: db, verifier: verifier, factors: factors, rules: rules}
+	i := &Invitations{writer: writer, db: db, verifier: verifier, factors: factors, rules: rules, plans: sealed.New(writer, "plans", "plans of invitations")}
 	i.SetWait(wait)
 	return i
 }

@@ -1,12 +1,10 @@
 package invite
 
 import (
-	"bytes"
 	"context"
 	"crypto/hkdf"
 	"crypto/rand"
 	"crypto/sha256"
-	"encoding/base64"
 	"encoding/hex"
 	"encoding/json"
 	"errors"
@@ -212,42 +210,15 @@ func reopen(key seal.Key, place seal.Place, answer []byte) ([]Sent, error) {
 // SealPlan returns the plan as text that only OpenPlan reads: up to three times as long as its lines, in
 // letters that forms don't encode. Errors: unavailable.
 func (i *Invitations) SealPlan(ctx context.Context, p Plan) (string, error) {
-	key, err := i.planKey(ctx)
-	if err != nil {
-		return "", err
-	}
-	var text bytes.Buffer
-	plain := json.NewEncoder(&text)
-	plain.SetEscapeHTML(false) // else each < of a name takes six bytes
-	err = plain.Encode(p)
-	return base64.RawURLEncoding.EncodeToString(key.Seal(planPlace(p.TenantID, p.UserID), text.Bytes())), err
+	return i.plans.Seal(ctx, p.TenantID, p.UserID, p)
 }
 
 // OpenPlan returns the plan that SealPlan has sealed, and whether the caller may send it: it was sealed in this
 // installation, for the same person in the same tenant, in the last PlanLife. Errors: unavailable.
 func (i *Invitations) OpenPlan(ctx context.Context, by doorward.Caller, sealed string) (p Plan, ok bool, err error) {
-	key, err := i.planKey(ctx)
-	if err != nil {
-		return p, false, err
-	}
-	bits, err := base64.RawURLEncoding.DecodeString(sealed)
-	if err != nil {
-		return p, false, nil
-	}
-	text, err := key.Open(planPlace(by.TenantID, by.UserID()), bits)
-	if err != nil || json.Unmarshal(text, &p) != nil {
-		return Plan{}, false, nil
+	isOurs, err := i.plans.Open(ctx, by.TenantID, by.UserID(), sealed, &p)
+	if err != nil || !isOurs {
+		return Plan{}, false, err
 	}
 	return p, i.db.Now().Before(p.MadeAt.Add(PlanLife)), nil
-}
-
-// planPlace binds a sealed plan to a person in a tenant.
-func planPlace(tenantID, userID string) seal.Place {
-	return seal.Place{Table: "plans", ID: tenantID, Column: userID}
-}
-
-// planKey returns the key that seals plans, the same on all nodes.
-func (i *Invitations) planKey(ctx context.Context) (seal.Key, error) {
-	secret, err := i.writer.SharedSecret(ctx, "plans")
-	return seal.KeyFrom(sha256.Sum256(append([]byte("plans of invitations\x00"), secret...))), err
 }

@@ -1,10 +1,10 @@
 // Package sealed has texts that browsers keep for Doorward, in cookies or addresses: nobody else can read or make them.
 //
-//	texts := sealed.New(writer, "signon")
+//	texts := sealed.New(writer, "signon", "cookies of sign-ins")
 //	text, err := texts.Seal(ctx, conID, "doorward_signon", held)
 //	isOurs, err := texts.Open(ctx, conID, "doorward_signon", text, &held)
 //
-// A text opens on every node, also after a restart, for the same connection and name alone. It can be copied and sent
+// A text opens on every node, also after a restart, for the same owner and name alone. It can be copied and sent
 // again, so the caller bounds its life, and uses up what may be used once.
 package sealed
 
@@ -22,19 +22,20 @@ import (
 
 // Texts seals and opens. Make it with New. It is safe for use by several goroutines.
 type Texts struct {
-	writer *access.Writer
-	secret string
-	loaded atomic.Pointer[seal.Key]
+	writer  *access.Writer
+	secret  string
+	purpose string
+	loaded  atomic.Pointer[seal.Key]
 }
 
-// New returns the texts whose key is made of the installation's secret with the name.
-func New(writer *access.Writer, secret string) *Texts {
-	return &Texts{writer: writer, secret: secret}
+// New returns the texts whose key is made of the purpose and the installation's secret with the name.
+func New(writer *access.Writer, secret, purpose string) *Texts {
+	return &Texts{writer: writer, secret: secret, purpose: purpose}
 }
 
-// Seal returns v as a sealed text, in base64url, for the connection and the name of the place where it is kept. Errors:
-// unavailable.
-func (t *Texts) Seal(ctx context.Context, conID, name string, v any) (string, error) {
+// Seal returns v as a sealed text, in base64url, for its owner, such as a connection, and the name of the place where it is
+// kept. Errors: unavailable.
+func (t *Texts) Seal(ctx context.Context, owner, name string, v any) (string, error) {
 	key, err := t.key(ctx)
 	if err != nil {
 		return "", err
@@ -43,12 +44,12 @@ func (t *Texts) Seal(ctx context.Context, conID, name string, v any) (string, er
 	plain := json.NewEncoder(&text)
 	plain.SetEscapeHTML(false) // else each & of a return address takes six bytes
 	err = plain.Encode(v)
-	return base64.RawURLEncoding.EncodeToString(key.Seal(placeOf(conID, name), text.Bytes())), err
+	return base64.RawURLEncoding.EncodeToString(key.Seal(placeOf(owner, name), text.Bytes())), err
 }
 
-// Open reads what Seal has returned, and reports whether it could: not for another connection or name, nor for anything
+// Open reads what Seal has returned, and reports whether it could: not for another owner or name, nor for anything
 // made elsewhere. Errors: unavailable.
-func (t *Texts) Open(ctx context.Context, conID, name, value string, into any) (bool, error) {
+func (t *Texts) Open(ctx context.Context, owner, name, value string, into any) (bool, error) {
 	key, err := t.key(ctx)
 	if err != nil {
 		return false, err
@@ -57,12 +58,12 @@ func (t *Texts) Open(ctx context.Context, conID, name, value string, into any) (
 	if err != nil {
 		return false, nil
 	}
-	text, err := key.Open(placeOf(conID, name), bits)
+	text, err := key.Open(placeOf(owner, name), bits)
 	return err == nil && json.Unmarshal(text, into) == nil, nil
 }
 
-func placeOf(conID, name string) seal.Place {
-	return seal.Place{Table: "cookies", ID: conID, Column: name}
+func placeOf(owner, name string) seal.Place {
+	return seal.Place{Table: "cookies", ID: owner, Column: name}
 }
 
 // key returns the key: the same on all nodes and after a restart. The first use in an installation makes it.
@@ -74,7 +75,7 @@ func (t *Texts) key(ctx context.Context) (seal.Key, error) {
 	if err != nil {
 		return seal.Key{}, err
 	}
-	key := seal.KeyFrom(sha256.Sum256(append([]byte("cookies of sign-ins\x00"), secret...)))
+	key := seal.KeyFrom(sha256.Sum256(append([]byte(t.purpose+"\x00"), secret...)))
 	t.loaded.Store(&key)
 	return key, nil
 }

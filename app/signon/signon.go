@@ -60,7 +60,7 @@ type SignOn struct {
 func New(writer *access.Writer, db *store.DB, connections *provider.Client, l *login.Login, factors *factor.Factors,
 	verifier *proof.Verifier, sessions *session.Sessions,
 ) *SignOn {
-	texts := sealed.New(writer, secretName)
+	texts := sealed.New(writer, secretName, "cookies of sign-ins")
 	return &SignOn{
 		writer: writer, db: db, connections: connections, joining: joining.New(db, factors), login: l, factors: factors, verifier: verifier, sessions: sessions,
 		texts: texts, acs: acs.New(writer, db, connections, texts), tally: newTally(),

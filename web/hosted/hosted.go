@@ -24,10 +24,9 @@ package hosted
 
 import (
 	"embed"
-	"sync/atomic"
 
 	"github.com/doorward/doorward/app"
-	"github.com/doorward/doorward/internal/seal"
+	"github.com/doorward/doorward/app/sealed"
 	"github.com/doorward/doorward/web/front"
 	"github.com/doorward/doorward/web/ui"
 )
@@ -42,13 +41,16 @@ func Pages() *ui.Set { return set }
 
 // hosted has the handlers.
 type hosted struct {
-	app       *app.App
-	cookieKey atomic.Pointer[seal.Key] // see accountsKey
+	app      *app.App
+	accounts *sealed.Texts // see remembered
 }
 
 // Routes returns the routes of the pages over the features of a.
 func Routes(a *app.App) []front.Route {
 	h := &hosted{app: a}
+	if a != nil { // nil only lists the routes
+		h.accounts = sealed.New(a.Access, "accounts", "remembered accounts")
+	}
 	page := func(pattern string, g front.Guard, e front.Endpoint) front.Route {
 		return front.On(pattern, g, e, front.Doc{})
 	}

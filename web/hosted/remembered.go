@@ -3,13 +3,9 @@ package hosted
 import (
 	"context"
 	"crypto/rand"
-	"crypto/sha256"
-	"encoding/base64"
-	"encoding/json"
 	"slices"
 
 	"github.com/doorward/doorward/internal/mailaddr"
-	"github.com/doorward/doorward/internal/seal"
 	"github.com/doorward/doorward/web/ui"
 )
 
@@ -19,6 +15,7 @@ import (
 const (
 	accountsCookie = "doorward_accounts"
 	accountsLife   = 90 * 24 * 60 * 60 // seconds, from the last time that one was remembered
+	accountsPlace  = "value"           // in the cookie
 	maxAccounts    = 5                 // with the longest addresses the cookie has about 2 KB, of the 4 KB that browsers take
 )
 
@@ -35,16 +32,8 @@ type remembered struct {
 // rememberedAccounts returns the accounts that the browser remembers, the last one first. There are none when
 // the cookie was made elsewhere, or while the database doesn't answer.
 func (h *hosted) rememberedAccounts(ctx context.Context, c *ui.Call) (all []remembered) {
-	sealed, err := base64.RawURLEncoding.DecodeString(c.Cookie(accountsCookie))
-	if err != nil || len(sealed) == 0 {
-		return nil
-	}
-	key, err := h.accountsKey(ctx)
-	if err != nil {
-		return nil
-	}
-	text, err := key.Open(accountsPlace, sealed)
-	if err != nil || json.Unmarshal(text, &all) != nil {
+	isOurs, err := h.accounts.Open(ctx, accountsCookie, accountsPlace, c.Cookie(accountsCookie), &all)
+	if err != nil || !isOurs {
 		return nil
 	}
 	return all[:min(len(all), maxAccounts)]
@@ -57,32 +46,11 @@ func (h *hosted) setAccounts(ctx context.Context, c *ui.Call, all []remembered) 
 		c.SetCookie(accountsCookie, "", 0)
 		return
 	}
-	key, err := h.accountsKey(ctx)
+	text, err := h.accounts.Seal(ctx, accountsCookie, accountsPlace, all[:min(len(all), maxAccounts)])
 	if err != nil {
 		return
 	}
-	text, err := json.Marshal(all[:min(len(all), maxAccounts)])
-	if err != nil {
-		return
-	}
-	c.SetCookie(accountsCookie, base64.RawURLEncoding.EncodeToString(key.Seal(accountsPlace, text)), accountsLife)
-}
-
-// accountsPlace binds what is sealed to this cookie.
-var accountsPlace = seal.Place{Table: "cookies", ID: accountsCookie, Column: "value"}
-
-// accountsKey returns the key that seals the cookie, the same on all nodes.
-func (h *hosted) accountsKey(ctx context.Context) (seal.Key, error) {
-	if key := h.cookieKey.Load(); key != nil {
-		return *key, nil
-	}
-	secret, err := h.app.Access.SharedSecret(ctx, "accounts")
-	if err != nil {
-		return seal.Key{}, err
-	}
-	key := seal.KeyFrom(sha256.Sum256(append([]byte("remembered accounts\x00"), secret...)))
-	h.cookieKey.Store(&key)
-	return key, nil
+	c.SetCookie(accountsCookie, text, accountsLife)
 }
 
 // keepAccount remembers the address that signs in, or forgets it, as the form asks.

@@ -177,7 +177,7 @@ func (u *undoing) leaveNoPlace(p plan) error {
 	return u.tx.LeaveGroups(u.ctx, u.con.ID, p.subjectID)
 }
 
-func (u *undoing) perform(p plan, d Deed) error {
+func (u *undoing) perform(p plan, d Step) error {
 	switch d {
 	case Rejoin:
 		return u.rejoin(p.before)

@@ -10,23 +10,23 @@ import (
 	"github.com/doorward/doorward/store"
 )
 
-// Deed is one thing that an undo does for a person, or a group.
-type Deed string
+// Step is one thing that an undo does for a person, or a group.
+type Step string
 
-// The deeds.
+// The steps.
 const (
-	Rejoin   Deed = "rejoins"   // the membership that the run has ended comes back
-	Leave    Deed = "leaves"    // the membership, or the invitation, that it has made ends
-	Resume   Deed = "resumed"   // its reason of suspension ends
-	Suspend  Deed = "suspended" // the reason that it has ended holds again
-	GiveRole Deed = "role"      // the role from before the run
-	Invite   Deed = "invited"   // a new invitation goes out, in place of the one that it has revoked
-	Uninvite Deed = "uninvited" // the invitation that it has sent ends
+	Rejoin   Step = "rejoins"   // the membership that the run has ended comes back
+	Leave    Step = "leaves"    // the membership, or the invitation, that it has made ends
+	Resume   Step = "resumed"   // its reason of suspension ends
+	Suspend  Step = "suspended" // the reason that it has ended holds again
+	GiveRole Step = "role"      // the role from before the run
+	Invite   Step = "invited"   // a new invitation goes out, in place of the one that it has revoked
+	Uninvite Step = "uninvited" // the invitation that it has sent ends
 
 	// Of places and groups, to which an undo comes before people.
 
-	Move   Deed = "moved"  // places in groups come back, or end
-	Remake Deed = "remade" // a group that the run has deleted comes back
+	Move   Step = "moved"  // places in groups come back, or end
+	Remake Step = "remade" // a group that the run has deleted comes back
 )
 
 // plan is what the undo does for a person, and why it leaves something as it is.
@@ -35,7 +35,7 @@ type plan struct {
 	before, after     *doorward.DirectoryPerson // as they were before the run, and after it
 	now               *doorward.DirectoryPerson
 	last              doorward.DirectoryEffect // of the run, on the person
-	do                []Deed
+	do                []Step
 	why               doorward.Undone
 }
 
@@ -144,8 +144,8 @@ func (p *plan) compare(con string) {
 	}
 }
 
-// doIf adds a deed if what the run has left is as it was then.
-func (p *plan) doIf(unchanged bool, d Deed) {
+// doIf adds a step if what the run has left is as it was then.
+func (p *plan) doIf(unchanged bool, d Step) {
 	if unchanged {
 		p.do = append(p.do, d)
 	} else {
@@ -204,7 +204,7 @@ func (p *plan) compareInvited() {
 // check drops what can't be done, and says why.
 func (u *undoing) check(p *plan) error {
 	var err error
-	p.do = slices.DeleteFunc(p.do, func(d Deed) bool {
+	p.do = slices.DeleteFunc(p.do, func(d Step) bool {
 		if err != nil {
 			return true
 		}
@@ -217,8 +217,8 @@ func (u *undoing) check(p *plan) error {
 	return err
 }
 
-// obstacle returns why a deed can't be done; empty: it can.
-func (u *undoing) obstacle(p *plan, d Deed) (doorward.Undone, error) {
+// obstacle returns why a step can't be done; empty: it can.
+func (u *undoing) obstacle(p *plan, d Step) (doorward.Undone, error) {
 	if d == Invite && p.now == nil {
 		if why, err := u.taken(p.before.Said); why != "" || err != nil {
 			return why, err
@@ -248,7 +248,7 @@ func (u *undoing) obstacle(p *plan, d Deed) (doorward.Undone, error) {
 
 // isChangedAgain reports whether what the run has done was taken back since, and then done once more: by a later run, or by
 // hand. Nobody can tell that from how the person is now, and it was decided anew.
-func (u *undoing) isChangedAgain(p *plan, d Deed) (bool, error) {
+func (u *undoing) isChangedAgain(p *plan, d Step) (bool, error) {
 	switch d {
 	case Rejoin:
 		again, err := u.isMadeAgain(p)

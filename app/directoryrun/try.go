@@ -35,7 +35,7 @@ type Preview struct {
 // Back is what an undo does for a person or a group.
 type Back struct {
 	SubjectID, UserID string
-	Does              []Deed
+	Does              []Step
 }
 
 // IsGroup reports whether it is a group.
@@ -214,7 +214,7 @@ func (a *attempt) group(id string) (o outcome, err error) {
 	}
 	made, why, err := a.remakeGroup(id)
 	if o.why = why; made {
-		o.Does = []Deed{Remake}
+		o.Does = []Step{Remake}
 	}
 	return o, err
 }
@@ -332,7 +332,7 @@ func (a *attempt) bringGroup(id string) error {
 }
 
 // move tries the person's places in groups, and returns what comes back by that.
-func (a *attempt) move(id string) (does []Deed, err error) {
+func (a *attempt) move(id string) (does []Step, err error) {
 	groups, err := a.tx.GroupsToUndo(a.ctx, a.run.ID, id)
 	if err != nil || len(groups) == 0 || a.leave != "" {
 		return nil, err
@@ -347,7 +347,7 @@ func (a *attempt) move(id string) (does []Deed, err error) {
 			moved, _, err = a.place(g, id)
 		}
 		if moved {
-			does = []Deed{Move}
+			does = []Step{Move}
 		}
 	}
 	is, err := a.role(id)

@@ -2,7 +2,6 @@ package directoryrun_test
 
 import (
 	"context"
-	"encoding/json"
 	"fmt"
 	"slices"
 	"strings"
@@ -334,7 +333,7 @@ func (f *fixture) rule(n int) directoryrun.Run {
 				}
 			}
 			for i := first; i < min(n, first+500); i++ {
-				if err := f.switchOff(tx, run, i); err != nil {
+				if err := apptest.SuspendByRun(ctx, tx, run, i); err != nil {
 					return err
 				}
 			}
@@ -344,37 +343,6 @@ func (f *fixture) rule(n int) directoryrun.Run {
 		f.NoError(err)
 	}
 	return f.last()
-}
-
-// switchOff makes a member whom the run has suspended.
-func (f *fixture) switchOff(tx *store.Tx, run doorward.DirectoryRun, i int) error {
-	ctx := f.Context()
-	account := doorward.Account{ID: doorward.NewID(doorward.PrefixUser), Email: fmt.Sprintf("p%d@acme.example", i), ManagedBy: run.TenantID, CreatedAt: tx.Now}
-	if _, err := tx.InsertAccount(ctx, account); err != nil {
-		return err
-	}
-	m := doorward.User{ID: account.ID, Email: account.Email, Role: doorward.RoleUser, Status: doorward.UserActive, TenantID: run.TenantID, CreatedAt: tx.Now}
-	if _, err := tx.InsertMembership(ctx, m); err != nil {
-		return err
-	}
-	if _, err := tx.SetSuspensions(ctx, run.TenantID, m.ID, []string{run.ConnectionID}); err != nil {
-		return err
-	}
-	before := doorward.DirectoryPerson{UserID: m.ID, Address: m.Email, Role: m.Role, Floor: m.Role, Since: tx.Now}
-	after := before
-	after.SuspendedBy = []string{run.ConnectionID}
-	e := doorward.DirectoryEffect{
-		ID: fmt.Sprintf("%s.%08d", run.ID, i), RunID: run.ID, ConnectionID: run.ConnectionID, TenantID: run.TenantID, Kind: doorward.DirectorySuspended,
-		SubjectID: m.ID, UserID: m.ID,
-	}
-	for into, state := range map[*string]doorward.DirectoryPerson{&e.Before: before, &e.After: after} {
-		text, err := json.Marshal(state)
-		if err != nil {
-			return err
-		}
-		*into = string(text)
-	}
-	return tx.InsertDirectoryEffect(ctx, e)
 }
 
 // A faulty rule has suspended everybody. The node that undoes it is stopped in the middle, and another one ends it.
@@ -442,7 +410,7 @@ func (f *fixture) tried(run directoryrun.Run) directoryrun.Preview {
 }
 
 // doesOf returns what the dry run says that an undo does for somebody.
-func doesOf(p directoryrun.Preview, id string) []directoryrun.Deed {
+func doesOf(p directoryrun.Preview, id string) []directoryrun.Step {
 	for _, b := range p.Back {
 		if b.SubjectID == id {
 			return b.Does
@@ -467,7 +435,7 @@ func TestTryGroups(t *testing.T) {
 		f.NoError(err)
 		run := f.last()
 		p := f.tried(run)
-		want := map[string][]directoryrun.Deed{admin: {directoryrun.Move, directoryrun.GiveRole}, plain: {directoryrun.Move}, admins.ID: {directoryrun.Remake}}
+		want := map[string][]directoryrun.Step{admin: {directoryrun.Move, directoryrun.GiveRole}, plain: {directoryrun.Move}, admins.ID: {directoryrun.Remake}}
 		for id, does := range want {
 			if got := doesOf(p, id); !slices.Equal(got, does) {
 				t.Errorf("for %s the undo does %q, want %q", id, got, does)

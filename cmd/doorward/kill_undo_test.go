@@ -1,8 +1,6 @@
 package main
 
 import (
-	"encoding/json"
-	"fmt"
 	"net/http"
 	"path/filepath"
 	"strings"
@@ -10,6 +8,7 @@ import (
 	"time"
 
 	"github.com/doorward/doorward"
+	"github.com/doorward/doorward/app/apptest"
 	"github.com/doorward/doorward/internal/freeport"
 	"github.com/doorward/doorward/internal/fulltest"
 	"github.com/doorward/doorward/internal/pgtest"
@@ -90,7 +89,7 @@ func (s *testServer) suspendByDirectory(n int) (run doorward.DirectoryRun) {
 				}
 			}
 			for i := first; i < min(n, first+500); i++ {
-				if err := suspendOne(s, tx, run, i); err != nil {
+				if err := apptest.SuspendByRun(ctx, tx, run, i); err != nil {
 					return err
 				}
 			}
@@ -102,35 +101,4 @@ func (s *testServer) suspendByDirectory(n int) (run doorward.DirectoryRun) {
 		}
 	}
 	return run
-}
-
-// suspendOne makes a member whom the run has suspended.
-func suspendOne(s *testServer, tx *store.Tx, run doorward.DirectoryRun, i int) error {
-	ctx := s.Context()
-	account := doorward.Account{ID: doorward.NewID(doorward.PrefixUser), Email: fmt.Sprintf("p%d@acme.example", i), ManagedBy: run.TenantID, CreatedAt: tx.Now}
-	if _, err := tx.InsertAccount(ctx, account); err != nil {
-		return err
-	}
-	m := doorward.User{ID: account.ID, Email: account.Email, Role: doorward.RoleUser, Status: doorward.UserActive, TenantID: run.TenantID, CreatedAt: tx.Now}
-	if _, err := tx.InsertMembership(ctx, m); err != nil {
-		return err
-	}
-	if _, err := tx.SetSuspensions(ctx, run.TenantID, m.ID, []string{run.ConnectionID}); err != nil {
-		return err
-	}
-	before := doorward.DirectoryPerson{UserID: m.ID, Address: m.Email, Role: m.Role, Floor: m.Role, Since: tx.Now}
-	after := before
-	after.SuspendedBy = []string{run.ConnectionID}
-	e := doorward.DirectoryEffect{
-		ID: fmt.Sprintf("%s.%08d", run.ID, i), RunID: run.ID, ConnectionID: run.ConnectionID, TenantID: run.TenantID, Kind: doorward.DirectorySuspended,
-		SubjectID: m.ID, UserID: m.ID, Address: m.Email,
-	}
-	for into, state := range map[*string]doorward.DirectoryPerson{&e.Before: before, &e.After: after} {
-		text, err := json.Marshal(state)
-		if err != nil {
-			return err
-		}
-		*into = string(text)
-	}
-	return tx.InsertDirectoryEffect(ctx, e)
 }

@@ -364,8 +364,8 @@ func (h *console) fillUndo(ctx context.Context, c *ui.Call, q *undoQuestion) err
 	q.IsShown, q.BackTotal, q.LeftTotal, q.Unlooked = true, would.BackTotal, would.LeftTotal, would.People-would.Looked
 	for _, b := range would.Back[:min(len(would.Back), shownOfUndo)] {
 		one := shownBack{Subject: named(subjects, b.SubjectID)}
-		for _, deed := range b.Does {
-			one.Does = append(one.Does, "runs.does."+string(deed))
+		for _, step := range b.Does {
+			one.Does = append(one.Does, "runs.does."+string(step))
 		}
 		q.Back = append(q.Back, one)
 	}

@@ -117,8 +117,8 @@ func TestMessagesOfSignOn(t *testing.T) {
 	add("runs.effect.", "uninvited", "invited")
 	add("sso.link.", "text.draft", "text.directory", "opens.draft", "opens.directory", "then.draft", "then.directory")
 	add("runs.group.", string(doorward.DirectoryMade), string(doorward.DirectoryChanged), string(doorward.DirectoryRemoved))
-	for _, deed := range []directoryrun.Deed{directoryrun.Rejoin, directoryrun.Leave, directoryrun.Resume, directoryrun.Suspend, directoryrun.GiveRole, directoryrun.Invite, directoryrun.Uninvite, directoryrun.Move, directoryrun.Remake} {
-		add("runs.does.", string(deed))
+	for _, step := range []directoryrun.Step{directoryrun.Rejoin, directoryrun.Leave, directoryrun.Resume, directoryrun.Suspend, directoryrun.GiveRole, directoryrun.Invite, directoryrun.Uninvite, directoryrun.Move, directoryrun.Remake} {
+		add("runs.does.", string(step))
 	}
 	for _, why := range append(undoneReasons, "unheard_of") {
 		add("", undoneKey(why))

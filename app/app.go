@@ -49,6 +49,7 @@ import (
 	"github.com/doorward/doorward/app/signoff"
 	"github.com/doorward/doorward/app/signon"
 	"github.com/doorward/doorward/app/tenant"
+	"github.com/doorward/doorward/app/testrun"
 	"github.com/doorward/doorward/app/user"
 	"github.com/doorward/doorward/app/webhook"
 	"github.com/doorward/doorward/internal/argon"
@@ -126,6 +127,7 @@ type App struct {
 	Mail          *mail.Mail
 	Webhooks      *webhook.Webhooks
 	Connections   *connection.Connections
+	Tests         *testrun.Tests // of connections
 	Directories   *directory.Directories
 	DirectoryRuns *directoryrun.Runs
 	SetupLinks    *setuplink.Links
@@ -178,11 +180,12 @@ func New(db *store.DB, s Settings) *App {
 	keys, apiKeys := key.New(writer, db), apikey.New(writer, db, l, s.KeyMaxDays)
 	logins := login.New(writer, db, verifier, sessions, factors)
 	providers := provider.New(writer, db, master, s.LinkURL, s.Connections, s.Log)
+	tests := testrun.New(writer, db, providers)
 	directories := directory.New(writer, db, l, providers, lifetime, owners, s.LinkURL)
 	return &App{
 		Access:        writer,
 		Login:         logins,
-		SignOn:        signon.New(writer, db, providers, logins, factors, verifier, sessions),
+		SignOn:        signon.New(writer, db, providers, tests, logins, factors, verifier, sessions),
 		SignOff:       signoff.New(writer, db, providers, lifetime),
 		Factors:       factors,
 		Sessions:      sessions,
@@ -201,6 +204,7 @@ func New(db *store.DB, s Settings) *App {
 		Mail:          mail.New(writer, db, s.Transport, s.LinkURL, s.Texts, s.MailBrand, s.Name, s.Log),
 		Webhooks:      webhook.New(writer, db, master, s.webhooks(), s.Log),
 		Connections:   connection.New(writer, db, providers, lifetime),
+		Tests:         tests,
 		Directories:   directories,
 		DirectoryRuns: directoryrun.New(writer, db, lifetime, owners),
 		SetupLinks:    setuplink.New(writer, db, s.LinkURL),

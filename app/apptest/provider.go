@@ -53,15 +53,15 @@ func (f *Fixture) Create(by Person, d connection.Draft) connection.Shown {
 // PassTest lets a test of the connection pass, with a real sign-in at the provider.
 func (f *Fixture) PassTest(by Person, id string, p *oidctest.Provider) {
 	f.Helper()
-	made, err := f.Node(0).Connections.NewTest(f.Context(), by.Caller, id, []byte("browser"))
+	made, err := f.Node(0).Tests.Make(f.Context(), by.Caller, id)
 	f.NoError(err)
-	begun, err := f.Node(1).Connections.BeginTest(f.Context(), made.ID, []byte("browser"))
+	begun, _, err := f.Node(1).Tests.Begin(f.Context(), by.Caller, id, made.ID, "")
 	f.NoError(err)
 	asserted, err := f.SignInAt(p, id, begun.Pending)
 	f.NoError(err)
 	claims, err := json.Marshal(asserted.Claims)
 	f.NoError(err)
-	ended, err := f.Node(1).Connections.EndTest(f.Context(), made.ID, claims, []doorward.TestCheck{{Name: "iss", OK: true}})
+	ended, err := f.Node(1).Tests.End(f.Context(), made.ID, claims, []doorward.TestCheck{{Name: "iss", OK: true}})
 	f.NoError(err)
 	if ended.Status != doorward.TestPassed {
 		f.Fatalf("the test ends as %+v", ended)

@@ -69,13 +69,13 @@ func TestOnlyWhatIsTestedSignsIn(t *testing.T) {
 		edit(f, owner, c.ID, connection.Draft{EmailFrom: new("email")})
 		wantCode(f, tryEdit(f, owner, c.ID, enable), doorward.CodeConnectionNotTested)
 
-		test, err := f.Node(0).Connections.NewTest(f.Context(), owner.Caller, c.ID, []byte("browser"))
+		test, err := f.Node(0).Tests.Make(f.Context(), owner.Caller, c.ID)
 		f.NoError(err)
 		edit(f, owner, c.ID, connection.Draft{EmailFrom: new("upn")})
-		_, err = f.Node(0).Connections.BeginTest(f.Context(), test.ID, []byte("browser"))
+		_, _, err = f.Node(0).Tests.Begin(f.Context(), owner.Caller, c.ID, test.ID, "")
 		wantCode(f, err, doorward.CodeNotFound)
 		edit(f, owner, c.ID, connection.Draft{EmailFrom: new("email")})
-		ended, err := f.Node(0).Connections.EndTest(f.Context(), test.ID, nil, nil)
+		ended, err := f.Node(0).Tests.End(f.Context(), test.ID, nil, nil)
 		f.NoError(err)
 		if ended.Status != doorward.TestFailed {
 			t.Error("a test of what was before a change and back has passed")
@@ -236,8 +236,8 @@ func TestAnotherTenantSeesNothing(t *testing.T) {
 			"attempts":   apptest.ErrorOf(connections.Attempts(f.Context(), by, c.ID, doorward.Window{Limit: 1})),
 			"identities": apptest.ErrorOf(connections.Identities(f.Context(), by, c.ID, doorward.Window{Limit: 1})),
 			"unlink":     apptest.ErrorOf(connections.Unlink(f.Context(), by, i.ID)),
-			"test":       apptest.ErrorOf(connections.NewTest(f.Context(), by, c.ID, nil)),
-			"show test":  apptest.ErrorOf(connections.Test(f.Context(), by, c.ID, "tst_x")),
+			"test":       apptest.ErrorOf(f.Node(0).Tests.Make(f.Context(), by, c.ID)),
+			"show test":  apptest.ErrorOf(f.Node(0).Tests.Show(f.Context(), by, c.ID, "tst_x")),
 		} {
 			if apptest.Code(err) != doorward.CodeNotFound {
 				t.Errorf("%s: %v", name, err)
@@ -343,7 +343,7 @@ func TestLimitOfRequests(t *testing.T) {
 				return apptest.ErrorOf(f.Node(node).Connections.Create(f.Context(), owner.Caller, draft(path)))
 			},
 			func(node int) error {
-				return apptest.ErrorOf(f.Node(node).Connections.NewTest(f.Context(), owner.Caller, c.ID, []byte("browser")))
+				return apptest.ErrorOf(f.Node(node).Tests.Make(f.Context(), owner.Caller, c.ID))
 			},
 			func(node int) error {
 				_, _, err := f.Node(node).Connections.Edit(f.Context(), owner.Caller, c.ID, connection.Change{Draft: connection.Draft{Issuer: &path}})

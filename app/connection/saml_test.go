@@ -47,12 +47,12 @@ func prints(certificates ...certificate) (all []string) {
 // passed lets a test of the connection pass, whatever its provider says.
 func passed(f *apptest.Fixture, by apptest.Person, id string) {
 	f.Helper()
-	connections := f.Node(0).Connections
-	made, err := connections.NewTest(f.Context(), by.Caller, id, []byte("browser"))
+	tests := f.Node(0).Tests
+	made, err := tests.Make(f.Context(), by.Caller, id)
 	f.NoError(err)
-	_, err = connections.BeginTest(f.Context(), made.ID, []byte("browser"))
+	_, _, err = tests.Begin(f.Context(), by.Caller, id, made.ID, "")
 	f.NoError(err)
-	_, err = connections.EndTest(f.Context(), made.ID, nil, []doorward.TestCheck{{Name: "signature", OK: true}})
+	_, err = tests.End(f.Context(), made.ID, nil, []doorward.TestCheck{{Name: "signature", OK: true}})
 	f.NoError(err)
 }
 

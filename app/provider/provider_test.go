@@ -1,7 +1,6 @@
 package provider_test
 
 import (
-	"encoding/json"
 	"errors"
 	"fmt"
 	"net/http"
@@ -242,7 +241,7 @@ func TestDiscoveryIsReadDaily(t *testing.T) {
 		if got := get(f, owner, c.ID); got.InForce.TestedAt == nil || got.Status != doorward.ConnectionActive {
 			t.Errorf("after the fault it is %+v", got)
 		}
-		err = apptest.ErrorOf(f.Node(0).Connections.NewTest(f.Context(), owner.Caller, c.ID, nil))
+		err = apptest.ErrorOf(f.Node(0).Tests.Make(f.Context(), owner.Caller, c.ID))
 		wantCode(f, err, doorward.CodeProviderUnavailable)
 		if e, _ := errors.AsType[*doorward.Error](err); e == nil || !strings.Contains(e.Detail, "answers HTTP 502 Bad Gateway") || len(e.Fields) != 1 || e.Fields[0].Message != e.Detail {
 			t.Errorf("the refused test says %+v", e)
@@ -264,7 +263,7 @@ func TestMissing(t *testing.T) {
 			f.NoError(err)
 		}
 		try := func() error {
-			return apptest.ErrorOf(f.Node(0).Connections.NewTest(f.Context(), owner.Caller, c.ID, nil))
+			return apptest.ErrorOf(f.Node(0).Tests.Make(f.Context(), owner.Caller, c.ID))
 		}
 		f.WantField(try(), "/issuer", "required")
 		edit(connection.Draft{Issuer: new(p.Issuer())})
@@ -274,68 +273,6 @@ func TestMissing(t *testing.T) {
 		_, err = f.Node(0).Connections.AddSecret(f.Context(), owner.Caller, c.ID, connection.NewSecret{Secret: apptest.ClientSecret})
 		f.NoError(err)
 		f.PassTest(owner, c.ID, p)
-	})
-}
-
-// TestTests: a test begins once, in the browser that has asked, within ten minutes; its claims are there
-// for a day.
-func TestTests(t *testing.T) {
-	apptest.OnSQLiteClock(t, apptest.NoLimits, apptest.NewStoppedClock, func(f *apptest.Fixture, clock *apptest.StoppedClock) {
-		_, owner := f.Tenant()
-		p := f.Provider()
-		p.Change(func(s *oidctest.Settings) { s.Now = clock.Now })
-		c := f.Create(owner, apptest.DraftOf(p))
-		connections := f.Node(0).Connections
-		test, err := connections.NewTest(f.Context(), owner.Caller, c.ID, []byte("browser"))
-		f.NoError(err)
-		begin := func(browser string) error {
-			return apptest.ErrorOf(connections.BeginTest(f.Context(), test.ID, []byte(browser)))
-		}
-		wantCode(f, begin("another"), doorward.CodeNotFound)
-		f.NoError(begin("browser"))
-		wantCode(f, begin("browser"), doorward.CodeNotFound)
-		clock.Move(10 * time.Minute)
-		wantCode(f, apptest.ErrorOf(connections.EndTest(f.Context(), test.ID, nil, nil)), doorward.CodeNotFound)
-		show := func() (doorward.ConnectionTest, error) {
-			return connections.Test(f.Context(), owner.Caller, c.ID, test.ID)
-		}
-		got, err := show()
-		f.NoError(err)
-		if got.Status != doorward.TestFailed {
-			t.Errorf("a test that nobody has ended is %s", got.Status)
-		}
-		clock.Move(24 * time.Hour)
-		wantCode(f, apptest.ErrorOf(show()), doorward.CodeNotFound)
-		f.NoError(connections.Sweep(f.Context()))
-		if n := f.CountRows("connection_tests"); n != 0 {
-			t.Errorf("%d tests are left", n)
-		}
-	})
-}
-
-// TestTestOfOthersByLink: a set-up link sees of the newest test, which an OWNER has made, no claims, and of the address the
-// domain alone. The OWNER sees all.
-func TestTestOfOthersByLink(t *testing.T) {
-	apptest.OnSQLite(t, func(f *apptest.Fixture) {
-		_, owner := f.Tenant()
-		c := f.Create(owner, apptest.DraftOf(f.Provider()))
-		connections := f.Node(0).Connections
-		link := doorward.Caller{Principal: doorward.Principal{Kind: doorward.BySetupLink, ID: "stl_1", TenantID: owner.User.TenantID, ConnectionID: c.ID}}
-		for address, want := range map[string]string{"zoe@acme.example": "acme.example", "zoe at acme": ""} {
-			test, err := connections.NewTest(f.Context(), owner.Caller, c.ID, []byte("browser"))
-			f.NoError(err)
-			f.NoError(apptest.ErrorOf(connections.BeginTest(f.Context(), test.ID, []byte("browser"))))
-			checks := []doorward.TestCheck{{Name: "email", OK: want != "", Seen: address}, {Name: "iss", OK: true, Seen: "https://idp.example"}}
-			f.NoError(apptest.ErrorOf(connections.EndTest(f.Context(), test.ID, json.RawMessage(`{"sub":"zoe-1"}`), checks)))
-			got, err := connections.Test(f.Context(), link, c.ID, "")
-			f.NoError(err)
-			if got.ID != test.ID || got.Claims != nil || got.Checks[0].Seen != want || got.Checks[1].Seen != "https://idp.example" {
-				t.Errorf("the link sees %s, %+v", got.Claims, got.Checks)
-			}
-			if got, err = connections.Test(f.Context(), owner.Caller, c.ID, ""); err != nil || got.Claims == nil || got.Checks[0].Seen != address {
-				t.Errorf("the OWNER sees %s, %+v, %v", got.Claims, got.Checks, err)
-			}
-		}
 	})
 }
 

@@ -370,7 +370,7 @@ func TestReach(t *testing.T) {
 		for _, foreign := range []string{beside, elsewhere} {
 			wantCode(f, "change", change(f, by, foreign, "x"), doorward.CodeNotFound)
 			wantCode(f, "secret", apptest.ErrorOf(node.Connections.AddSecret(f.Context(), by, foreign, connection.NewSecret{Secret: "x"})), doorward.CodeNotFound)
-			wantCode(f, "test", apptest.ErrorOf(node.SignOn.Test(f.Context(), by, foreign)), doorward.CodeNotFound)
+			wantCode(f, "test", apptest.ErrorOf(node.Tests.Make(f.Context(), by, foreign)), doorward.CodeNotFound)
 			wantCode(f, "reading", apptest.ErrorOf(node.Connections.Connection(f.Context(), by, foreign)), doorward.CodeNotFound)
 			wantCode(f, "protocol", apptest.ErrorOf(node.Connections.Attempts(f.Context(), by, foreign, doorward.Window{Limit: 1})), doorward.CodeNotFound)
 		}

@@ -277,7 +277,7 @@ func (a *attempt) failed(ctx context.Context, h held, f joining.Found, err error
 func (a *attempt) signedIn(ctx context.Context, h held, outcome login.Outcome) {
 	note, done := answer.Fault{}, doorward.AttemptAsked
 	if h.Groups == answer.GroupsOverage || h.Groups == answer.GroupsMalformed {
-		note = faultOf(CheckGroups)
+		note = faultOf(joining.CheckGroups)
 		note.Seen = string(h.Groups)
 	}
 	if in, ok := outcome.(login.SignedIn); ok {

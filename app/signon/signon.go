@@ -14,7 +14,7 @@
 //
 // A refusal writes nothing but an entry in the connection's protocol and a count for the trail. Where
 // somebody has to agree or to prove an account first, what the provider said is held in another sealed cookie,
-// and is used once (prove.go).
+// and is used once (prove.go). A test of a connection is a sign-in up to what the provider says; see package testrun.
 //
 // A provider speaks for its own tenant.
 package signon
@@ -35,6 +35,7 @@ import (
 	"github.com/doorward/doorward/app/provider"
 	"github.com/doorward/doorward/app/sealed"
 	"github.com/doorward/doorward/app/session"
+	"github.com/doorward/doorward/app/testrun"
 	"github.com/doorward/doorward/store"
 )
 
@@ -43,6 +44,7 @@ type SignOn struct {
 	writer      *access.Writer
 	db          *store.DB
 	connections *provider.Client
+	tests       *testrun.Tests
 	joining     *joining.Joining
 	login       *login.Login
 	factors     *factor.Factors
@@ -57,12 +59,12 @@ type SignOn struct {
 }
 
 // New returns the feature.
-func New(writer *access.Writer, db *store.DB, connections *provider.Client, l *login.Login, factors *factor.Factors,
+func New(writer *access.Writer, db *store.DB, connections *provider.Client, tests *testrun.Tests, l *login.Login, factors *factor.Factors,
 	verifier *proof.Verifier, sessions *session.Sessions,
 ) *SignOn {
 	texts := sealed.New(writer, secretName, "cookies of sign-ins")
 	return &SignOn{
-		writer: writer, db: db, connections: connections, joining: joining.New(db, factors), login: l, factors: factors, verifier: verifier, sessions: sessions,
+		writer: writer, db: db, connections: connections, tests: tests, joining: joining.New(db, factors), login: l, factors: factors, verifier: verifier, sessions: sessions,
 		texts: texts, acs: acs.New(writer, db, connections, texts), tally: newTally(),
 	}
 }

@@ -1,10 +1,7 @@
 package signon
 
 import (
-	"bytes"
 	"context"
-	"crypto/sha256"
-	"errors"
 	"slices"
 	"strings"
 	"time"
@@ -15,7 +12,6 @@ import (
 	"github.com/doorward/doorward/internal/oidcrp"
 	"github.com/doorward/doorward/internal/samlsp"
 	"github.com/doorward/doorward/internal/samlsp/fault"
-	"github.com/doorward/doorward/store"
 )
 
 // Ask says what a sign-in is for.
@@ -96,9 +92,8 @@ func (s *SignOn) flow(ctx context.Context, by doorward.Caller, c doorward.Connec
 		f.Return = ask.Return
 	}
 	if ask.Test != "" {
-		test, err := s.beginTest(ctx, by, c, ask)
-		f.Purpose, f.Test = ForTest, test.ID
-		f.ByLink = isOfBrowser(test, c.ID, ask.SetupLink)
+		test, byLink, err := s.tests.Begin(ctx, by, c.ID, ask.Test, ask.SetupLink)
+		f.Purpose, f.Test, f.ByLink = ForTest, test.ID, byLink
 		return f, test.Pending, err
 	}
 	signsIn, err := s.signsIn(ctx, s.db.Read(), c)
@@ -109,41 +104,6 @@ func (s *SignOn) flow(ctx context.Context, by doorward.Caller, c doorward.Connec
 		f.Purpose, f.Session, f.Fresh = ForStepUp, by.SessionID, true
 	}
 	return f, false, err
-}
-
-// beginTest uses up the test, for the browser with the session, or the set-up link, that has asked for it.
-func (s *SignOn) beginTest(ctx context.Context, by doorward.Caller, c doorward.Connection, ask Ask) (doorward.ConnectionTest, error) {
-	test, err := s.db.Read().ConnectionTest(ctx, ask.Test)
-	if errors.Is(err, store.ErrNone) || err == nil && !isOfBrowser(test, c.ID, by.SessionID) && !isOfBrowser(test, c.ID, ask.SetupLink) {
-		err = doorward.Fail(doorward.CodeNotFound, "")
-	}
-	if err == nil {
-		test, err = s.connections.BeginTest(ctx, ask.Test, test.BrowserHash)
-	}
-	if doorward.HasCode(err, doorward.CodeNotFound) {
-		err = doorward.Fail(doorward.CodeNotFound, "This test has begun before, is more than 10 minutes old, was asked for in another browser, or the connection has changed since. Begin another one.")
-	}
-	return test, err
-}
-
-// isOfBrowser reports whether the test is one of the connection that the session, or the set-up link, with the id
-// has asked for.
-func isOfBrowser(test doorward.ConnectionTest, conID, asker string) bool {
-	return test.ConnectionID == conID && asker != "" && bytes.Equal(test.BrowserHash, browserHash(asker))
-}
-
-// browserOf returns the id of what the caller's browser is known by.
-func browserOf(by doorward.Caller) string {
-	if by.Kind == doorward.BySetupLink {
-		return by.ID
-	}
-	return by.SessionID
-}
-
-// browserHash names the browser of a session, or of a set-up link, in the row of a test.
-func browserHash(id string) []byte {
-	sum := sha256.Sum256([]byte(id))
-	return sum[:]
 }
 
 // surplus returns the names of the cookies to delete: those that are over, and the oldest, so that with a

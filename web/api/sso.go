@@ -245,9 +245,9 @@ func (a *api) testConnection(ctx context.Context, c *front.Call, _ front.None) (
 	if err != nil {
 		return begunTestView{}, err
 	}
-	test, err := a.app.SignOn.Test(ctx, c.Caller, conID)
+	test, err := a.app.Tests.Make(ctx, c.Caller, conID)
 	if err != nil {
 		return begunTestView{}, err
 	}
-	return begunTestView{test.ID, a.app.SignOn.TestURL(test)}, nil
+	return begunTestView{test.ID, a.app.Tests.URL(test)}, nil
 }

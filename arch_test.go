@@ -31,6 +31,7 @@ var siblings = map[string][]string{
 	"signoff":      {"member", "provider"},
 	"apikey":       {"registry"},
 	"assertion":    {"masterkey"},
+	"clientsecret": {"provider"},
 	"connection":   {"member", "provider", "samlprovider"},
 	"directory":    {"invite", "member", "provider", "registry"},
 	"directoryrun": {"directory", "invite", "member", "provider"},

@@ -18,6 +18,7 @@ import (
 	"github.com/doorward/doorward/app/apikey"
 	"github.com/doorward/doorward/app/assertion"
 	"github.com/doorward/doorward/app/audit"
+	"github.com/doorward/doorward/app/clientsecret"
 	"github.com/doorward/doorward/app/connection"
 	"github.com/doorward/doorward/app/demand"
 	"github.com/doorward/doorward/app/directory"
@@ -127,6 +128,7 @@ type App struct {
 	Mail          *mail.Mail
 	Webhooks      *webhook.Webhooks
 	Connections   *connection.Connections
+	ClientSecrets *clientsecret.Secrets
 	Tests         *testrun.Tests // of connections
 	Directories   *directory.Directories
 	DirectoryRuns *directoryrun.Runs
@@ -204,6 +206,7 @@ func New(db *store.DB, s Settings) *App {
 		Mail:          mail.New(writer, db, s.Transport, s.LinkURL, s.Texts, s.MailBrand, s.Name, s.Log),
 		Webhooks:      webhook.New(writer, db, master, s.webhooks(), s.Log),
 		Connections:   connection.New(writer, db, providers, lifetime),
+		ClientSecrets: clientsecret.New(writer, db, providers),
 		Tests:         tests,
 		Directories:   directories,
 		DirectoryRuns: directoryrun.New(writer, db, lifetime, owners),

@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 
 	"github.com/doorward/doorward"
+	"github.com/doorward/doorward/app/clientsecret"
 	"github.com/doorward/doorward/app/connection"
 	"github.com/doorward/doorward/internal/oidcrp"
 	"github.com/doorward/doorward/internal/oidcrp/oidctest"
@@ -43,7 +44,7 @@ func (f *Fixture) Create(by Person, d connection.Draft) connection.Shown {
 	made, err := f.Node(0).Connections.Create(f.Context(), by.Caller, d)
 	f.NoError(err)
 	if made.InForce.ClientAuth != doorward.PrivateKeyJWT {
-		f.NoError(ErrorOf(f.Node(0).Connections.AddSecret(f.Context(), by.Caller, made.ID, connection.NewSecret{Secret: ClientSecret})))
+		f.NoError(ErrorOf(f.Node(0).ClientSecrets.Add(f.Context(), by.Caller, made.ID, clientsecret.Typed{Secret: ClientSecret})))
 	}
 	made, err = f.Node(1).Connections.Connection(f.Context(), by.Caller, made.ID)
 	f.NoError(err)

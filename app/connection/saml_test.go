@@ -12,6 +12,7 @@ import (
 
 	"github.com/doorward/doorward"
 	"github.com/doorward/doorward/app/apptest"
+	"github.com/doorward/doorward/app/clientsecret"
 	"github.com/doorward/doorward/app/connection"
 )
 
@@ -158,7 +159,7 @@ func TestSAMLFaults(t *testing.T) {
 		if made.InForce.Issuer != entity || made.Provider.SSOURL != "https://idp.example/sso" || made.InForce.EmailFrom != "email" {
 			t.Errorf("the connection is %+v", made)
 		}
-		_, err = f.Node(0).Connections.AddSecret(f.Context(), owner.Caller, made.ID, connection.NewSecret{Secret: "a secret of a client"})
+		_, err = f.Node(0).ClientSecrets.Add(f.Context(), owner.Caller, made.ID, clientsecret.Typed{Secret: "a secret of a client"})
 		wantCode(f, err, doorward.CodeValidationFailed)
 	})
 }

@@ -19,6 +19,7 @@
 //	key.go          keys of private_key_jwt
 //	attempt.go      the protocol, as it is shown; package attempt writes it
 //	session.go      what is kept of their own sessions
+//	notice.go       notices before secrets and certificates end
 //	sweep.go        keys, retention
 package provider
 

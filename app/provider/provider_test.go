@@ -10,6 +10,7 @@ import (
 
 	"github.com/doorward/doorward"
 	"github.com/doorward/doorward/app/apptest"
+	"github.com/doorward/doorward/app/clientsecret"
 	"github.com/doorward/doorward/app/connection"
 	"github.com/doorward/doorward/internal/oidcrp/oidctest"
 	"github.com/doorward/doorward/internal/seal"
@@ -71,7 +72,7 @@ func TestProtocol(t *testing.T) {
 		if got := strings.Count(strings.Join(f.Subjects(owner.User.Email), "\n"), "refuses"); got != 1 {
 			t.Errorf("the OWNER got %d mails", got)
 		}
-		_, err = f.Node(0).Connections.AddSecret(f.Context(), owner.Caller, c.ID, connection.NewSecret{Secret: "a new secret"})
+		_, err = f.Node(0).ClientSecrets.Add(f.Context(), owner.Caller, c.ID, clientsecret.Typed{Secret: "a new secret"})
 		f.NoError(err)
 		record(fault, "req_2")
 		f.NoError(f.Node(0).Mail.Deliver(f.Context()))
@@ -142,7 +143,7 @@ func TestSecondSecret(t *testing.T) {
 		_, owner := f.Tenant()
 		p := f.Provider()
 		c := f.Create(owner, apptest.DraftOf(p))
-		_, err := f.Node(0).Connections.AddSecret(f.Context(), owner.Caller, c.ID, connection.NewSecret{Secret: "not yet known there"})
+		_, err := f.Node(0).ClientSecrets.Add(f.Context(), owner.Caller, c.ID, clientsecret.Typed{Secret: "not yet known there"})
 		f.NoError(err)
 		f.NoError(apptest.ErrorOf(f.SignInAt(p, c.ID, false)))
 		got := get(f, owner, c.ID)
@@ -270,7 +271,7 @@ func TestMissing(t *testing.T) {
 		f.WantField(try(), "/clientId", "required")
 		edit(connection.Draft{ClientID: new("doorward")})
 		f.WantField(try(), "/secrets", "required")
-		_, err = f.Node(0).Connections.AddSecret(f.Context(), owner.Caller, c.ID, connection.NewSecret{Secret: apptest.ClientSecret})
+		_, err = f.Node(0).ClientSecrets.Add(f.Context(), owner.Caller, c.ID, clientsecret.Typed{Secret: apptest.ClientSecret})
 		f.NoError(err)
 		f.PassTest(owner, c.ID, p)
 	})
@@ -321,6 +322,37 @@ func TestRaceKeys(t *testing.T) {
 		}
 		if n := f.Int(`SELECT count(*) FROM connection_keys WHERE connection_id = $1`, c.ID); n != 2 {
 			t.Errorf("there are %d keys, want 2", n)
+		}
+	})
+}
+
+// TestSecretsEnd: OWNERs are told 30 days, 7 days and a day before, once each, on whichever node the sweep runs; then it is
+// still tried.
+func TestSecretsEnd(t *testing.T) {
+	apptest.OnSQLiteClock(t, apptest.NoLimits, apptest.NewStoppedClock, func(f *apptest.Fixture, clock *apptest.StoppedClock) {
+		_, owner := f.Tenant()
+		p := f.Provider()
+		p.Change(func(s *oidctest.Settings) { s.Now = clock.Now })
+		f.UseMasterKey()
+		c, err := f.Node(0).Connections.Create(f.Context(), owner.Caller, apptest.DraftOf(p))
+		f.NoError(err)
+		ends := clock.Now().Add(40 * 24 * time.Hour)
+		_, err = f.Node(0).ClientSecrets.Add(f.Context(), owner.Caller, c.ID, clientsecret.Typed{Secret: apptest.ClientSecret, ExpiresAt: &ends})
+		f.NoError(err)
+		for _, step := range []struct {
+			days, mails int
+		}{{9, 0}, {1, 1}, {22, 1}, {1, 2}, {6, 3}, {3, 3}} {
+			clock.Move(time.Duration(step.days) * 24 * time.Hour)
+			for i := range 2 {
+				f.NoError(f.Node(i).Connections.Sweep(f.Context()))
+			}
+			f.NoError(f.Node(0).Mail.Deliver(f.Context()))
+			if got := strings.Count(strings.Join(f.Subjects(owner.User.Email), "\n"), "ends on"); got != step.mails {
+				t.Errorf("after %d more days the OWNER has got %d mails, want %d", step.days, got, step.mails)
+			}
+		}
+		if got, err := f.SignInAt(p, c.ID, false); err != nil || got.UsedSecret != 0 {
+			t.Errorf("the secret used is %d", got.UsedSecret)
 		}
 	})
 }

@@ -12,6 +12,7 @@ import (
 
 	"github.com/doorward/doorward"
 	"github.com/doorward/doorward/app/apptest"
+	"github.com/doorward/doorward/app/clientsecret"
 	"github.com/doorward/doorward/app/connection"
 	"github.com/doorward/doorward/app/signon"
 	"github.com/doorward/doorward/app/user"
@@ -491,14 +492,14 @@ func TestLastSecretIsKept(t *testing.T) {
 		first, err := w.Node(0).Connections.Connection(w.Context(), s.owner.Caller, s.conID)
 		w.NoError(err)
 		remove := func(secretID string) doorward.Code {
-			return apptest.Code(w.Node(0).Connections.DeleteSecret(w.Context(), s.owner.Caller, s.conID, secretID))
+			return apptest.Code(w.Node(0).ClientSecrets.Delete(w.Context(), s.owner.Caller, s.conID, secretID))
 		}
 		w.write(func(tx *store.Tx) error { return s.setMode(tx, doorward.SSORequired) })
 		if code := remove(first.Secrets[0].ID); code != doorward.CodeSSORequiredHere {
 			t.Errorf("the last secret is answered %q", code)
 		}
 		s.in(s.browser().signIn())
-		next, err := w.Node(0).Connections.AddSecret(w.Context(), s.owner.Caller, s.conID, connection.NewSecret{Secret: "the next one"})
+		next, err := w.Node(0).ClientSecrets.Add(w.Context(), s.owner.Caller, s.conID, clientsecret.Typed{Secret: "the next one"})
 		w.NoError(err)
 		if code := remove(first.Secrets[0].ID); code != "" {
 			t.Errorf("the one that was replaced is answered %q", code)

@@ -219,7 +219,7 @@ func (h *console) addConnectionSecret(ctx context.Context, c *ui.Call) (ui.View,
 	if err != nil {
 		return ui.View{}, err
 	}
-	_, err = h.app.Connections.AddSecret(ctx, c.Caller, p.ID, typed)
+	_, err = h.app.ClientSecrets.Add(ctx, c.Caller, p.ID, typed)
 	return redirectDone(c, connectionPath+"/"+p.ID, "connection-secret-add", nil), err
 }
 

@@ -145,7 +145,7 @@ func (h *hosted) saveTypedSecret(ctx context.Context, c *ui.Call, s setupStep) e
 	}
 	has, err := h.app.Connections.HasSecret(ctx, c.Caller, s.Connection.ID, secret.Secret, secret.ExpiresAt)
 	if err == nil && !has {
-		_, err = h.app.Connections.AddSecret(ctx, c.Caller, s.Connection.ID, secret)
+		_, err = h.app.ClientSecrets.Add(ctx, c.Caller, s.Connection.ID, secret)
 	}
 	if err != nil {
 		return err
@@ -161,7 +161,7 @@ func (h *hosted) saveTypedSecret(ctx context.Context, c *ui.Call, s setupStep) e
 func (h *hosted) deleteSetupSecret(ctx context.Context, c *ui.Call, s setupStep) (ui.View, error) {
 	id, err := c.ID("id", doorward.PrefixClientSecret)
 	if err == nil {
-		err = h.app.Connections.DeleteSecret(ctx, c.Caller, s.Connection.ID, id)
+		err = h.app.ClientSecrets.Delete(ctx, c.Caller, s.Connection.ID, id)
 	}
 	return toStep(c, "provider", "setup-secret-deleted"), err
 }

@@ -25,7 +25,7 @@ const module = "github.com/doorward/doorward"
 // siblings names the features that a feature may import. All other features that depend on
 // each other share a transaction instead: each writes its own rows through app/access.
 var siblings = map[string][]string{
-	"signon":       {"acs", "answer", "factor", "joining", "login", "proof", "provider", "sealed", "session", "testrun"},
+	"signon":       {"acs", "answer", "factor", "flow", "joining", "login", "proof", "provider", "sealed", "session", "testrun"},
 	"account":      {"proof", "member"},
 	"acs":          {"answer", "provider", "samlprovider", "sealed"},
 	"signoff":      {"member", "provider"},
@@ -37,6 +37,7 @@ var siblings = map[string][]string{
 	"directoryrun": {"directory", "invite", "member", "provider"},
 	"evaluation":   {"apikey", "session"},
 	"factor":       {"proof", "masterkey", "session"},
+	"flow":         {"sealed"},
 	"inbox":        {"proof", "refusal"},
 	"incident":     {"proof"},
 	"joining":      {"answer", "factor", "invite", "member"},

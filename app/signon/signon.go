@@ -21,7 +21,6 @@ package signon
 
 import (
 	"context"
-	"encoding/base32"
 	"errors"
 	"net/url"
 
@@ -29,6 +28,7 @@ import (
 	"github.com/doorward/doorward/app/access"
 	"github.com/doorward/doorward/app/acs"
 	"github.com/doorward/doorward/app/factor"
+	"github.com/doorward/doorward/app/flow"
 	"github.com/doorward/doorward/app/joining"
 	"github.com/doorward/doorward/app/login"
 	"github.com/doorward/doorward/app/proof"
@@ -51,6 +51,7 @@ type SignOn struct {
 	verifier    *proof.Verifier
 	sessions    *session.Sessions
 	texts       *sealed.Texts
+	tabs        *flow.Tabs
 	acs         *acs.Receiver
 
 	starts starts
@@ -65,7 +66,7 @@ func New(writer *access.Writer, db *store.DB, connections *provider.Client, test
 	texts := sealed.New(writer, secretName, "cookies of sign-ins")
 	return &SignOn{
 		writer: writer, db: db, connections: connections, tests: tests, joining: joining.New(db, factors), login: l, factors: factors, verifier: verifier, sessions: sessions,
-		texts: texts, acs: acs.New(writer, db, connections, texts), tally: newTally(),
+		texts: texts, tabs: flow.New(texts, db), acs: acs.New(writer, db, connections, texts), tally: newTally(),
 	}
 }
 
@@ -76,8 +77,6 @@ const secretName = "signon"
 func (s *SignOn) Receive(ctx context.Context, by doorward.Caller, conID string, form url.Values) (url.Values, error) {
 	return s.acs.Receive(ctx, by, conID, form)
 }
-
-var base32Text = base32.StdEncoding.WithPadding(base32.NoPadding)
 
 // Result is how a callback, or the answer to what was asked after it, has ended. One of Outcome, Raised, Held,
 // Second and Test is set.

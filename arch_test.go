@@ -25,17 +25,19 @@ const module = "github.com/doorward/doorward"
 // siblings names the features that a feature may import. All other features that depend on
 // each other share a transaction instead: each writes its own rows through app/access.
 var siblings = map[string][]string{
-	"signon":       {"acs", "answer", "factor", "joining", "login", "proof", "provider", "sealed", "session"},
+	"signon":       {"acs", "answer", "factor", "flow", "joining", "login", "proof", "provider", "sealed", "session", "testrun"},
 	"account":      {"proof", "member"},
 	"acs":          {"answer", "provider", "samlprovider", "sealed"},
 	"signoff":      {"member", "provider"},
 	"apikey":       {"registry"},
 	"assertion":    {"masterkey"},
+	"clientsecret": {"provider"},
 	"connection":   {"member", "provider", "samlprovider"},
 	"directory":    {"invite", "member", "provider", "registry"},
 	"directoryrun": {"directory", "invite", "member", "provider"},
 	"evaluation":   {"apikey", "session"},
 	"factor":       {"proof", "masterkey", "session"},
+	"flow":         {"sealed"},
 	"inbox":        {"proof", "refusal"},
 	"incident":     {"proof"},
 	"joining":      {"answer", "factor", "invite", "member"},
@@ -51,6 +53,7 @@ var siblings = map[string][]string{
 	"samlprovider": {"masterkey"},
 	"session":      {"proof", "registry"},
 	"tenant":       {"roster"},
+	"testrun":      {"answer", "joining", "provider"},
 	"user":         {"member", "proof", "roster"},
 	"webhook":      {"masterkey", "outbox"},
 }
@@ -58,7 +61,7 @@ var siblings = map[string][]string{
 // upkeepPackages may write without an action of a caller: counters and last uses, what name servers say, the
 // queues of mails and webhooks, the feed, keys and texts that Doorward makes for itself,
 // the turns of sweeps, and the deletion of what is old, has ended or is left over.
-var upkeepPackages = []string{"app", "app/account", "app/acs", "app/apikey", "app/assertion", "app/attempt", "app/audit", "app/directory", "app/directoryrun", "app/domain", "app/proof", "app/factor", "app/inbox", "app/key", "app/leak", "app/login", "app/mail", "app/masterkey", "app/overview", "app/password", "app/provider", "app/samlprovider", "app/session", "app/setuplink", "app/signoff", "app/signon", "app/tenant", "app/user", "app/webhook"}
+var upkeepPackages = []string{"app", "app/account", "app/acs", "app/apikey", "app/assertion", "app/attempt", "app/audit", "app/directory", "app/directoryrun", "app/domain", "app/proof", "app/factor", "app/inbox", "app/key", "app/leak", "app/login", "app/mail", "app/masterkey", "app/overview", "app/password", "app/provider", "app/samlprovider", "app/session", "app/setuplink", "app/signoff", "app/signon", "app/tenant", "app/testrun", "app/user", "app/webhook"}
 
 // The functions that some rules restrict, by their full names.
 const (

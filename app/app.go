@@ -18,6 +18,7 @@ import (
 	"github.com/doorward/doorward/app/apikey"
 	"github.com/doorward/doorward/app/assertion"
 	"github.com/doorward/doorward/app/audit"
+	"github.com/doorward/doorward/app/clientsecret"
 	"github.com/doorward/doorward/app/connection"
 	"github.com/doorward/doorward/app/demand"
 	"github.com/doorward/doorward/app/directory"
@@ -49,6 +50,7 @@ import (
 	"github.com/doorward/doorward/app/signoff"
 	"github.com/doorward/doorward/app/signon"
 	"github.com/doorward/doorward/app/tenant"
+	"github.com/doorward/doorward/app/testrun"
 	"github.com/doorward/doorward/app/user"
 	"github.com/doorward/doorward/app/webhook"
 	"github.com/doorward/doorward/internal/argon"
@@ -126,6 +128,8 @@ type App struct {
 	Mail          *mail.Mail
 	Webhooks      *webhook.Webhooks
 	Connections   *connection.Connections
+	ClientSecrets *clientsecret.Secrets
+	Tests         *testrun.Tests // of connections
 	Directories   *directory.Directories
 	DirectoryRuns *directoryrun.Runs
 	SetupLinks    *setuplink.Links
@@ -178,11 +182,12 @@ func New(db *store.DB, s Settings) *App {
 	keys, apiKeys := key.New(writer, db), apikey.New(writer, db, l, s.KeyMaxDays)
 	logins := login.New(writer, db, verifier, sessions, factors)
 	providers := provider.New(writer, db, master, s.LinkURL, s.Connections, s.Log)
+	tests := testrun.New(writer, db, providers)
 	directories := directory.New(writer, db, l, providers, lifetime, owners, s.LinkURL)
 	return &App{
 		Access:        writer,
 		Login:         logins,
-		SignOn:        signon.New(writer, db, providers, logins, factors, verifier, sessions),
+		SignOn:        signon.New(writer, db, providers, tests, logins, factors, verifier, sessions),
 		SignOff:       signoff.New(writer, db, providers, lifetime),
 		Factors:       factors,
 		Sessions:      sessions,
@@ -201,6 +206,8 @@ func New(db *store.DB, s Settings) *App {
 		Mail:          mail.New(writer, db, s.Transport, s.LinkURL, s.Texts, s.MailBrand, s.Name, s.Log),
 		Webhooks:      webhook.New(writer, db, master, s.webhooks(), s.Log),
 		Connections:   connection.New(writer, db, providers, lifetime),
+		ClientSecrets: clientsecret.New(writer, db, providers),
+		Tests:         tests,
 		Directories:   directories,
 		DirectoryRuns: directoryrun.New(writer, db, lifetime, owners),
 		SetupLinks:    setuplink.New(writer, db, s.LinkURL),

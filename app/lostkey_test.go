@@ -9,6 +9,7 @@ import (
 
 	"github.com/doorward/doorward"
 	"github.com/doorward/doorward/app/apptest"
+	"github.com/doorward/doorward/app/clientsecret"
 	"github.com/doorward/doorward/app/connection"
 	"github.com/doorward/doorward/app/factor"
 	"github.com/doorward/doorward/app/login"
@@ -207,7 +208,7 @@ func TestLostSecrets(t *testing.T) {
 		if len(shown.Secrets) != 1 || !shown.Secrets[0].IsLost || shown.Status != doorward.ConnectionActive {
 			t.Errorf("the connection is %+v", shown)
 		}
-		f.NoError(apptest.ErrorOf(f.Node(0).Connections.AddSecret(f.Context(), owner.Caller, con.ID, connection.NewSecret{Secret: apptest.ClientSecret})))
+		f.NoError(apptest.ErrorOf(f.Node(0).ClientSecrets.Add(f.Context(), owner.Caller, con.ID, clientsecret.Typed{Secret: apptest.ClientSecret})))
 		ready, err := f.Node(0).Connections.Ready(f.Context(), con.ID, false)
 		f.NoError(err)
 		if len(ready.SecretIDs) != 1 || ready.SecretIDs[0] == shown.Secrets[0].ID {

@@ -207,14 +207,14 @@ clients() {
 	go run ./cmd/doorward openapi >artifacts/openapi.json || return
 	{
 		node --version && python3 --version && go version
-		sums artifacts/openapi.json LICENSE clients docs/other-languages.md examples tools/clients tools/frameworks tools/providers app/samlprovider app/signon internal/oidcrp internal/samlsp scripts/clients.sh
+		sums artifacts/openapi.json LICENSE clients docs/other-languages.md examples tools/clients tools/frameworks tools/providers app/flow app/samlprovider app/signon app/testrun internal/oidcrp internal/samlsp scripts/clients.sh
 	} | unless_passed scripts/clients.sh
 }
 
 pages() {
 	{
 		node --version && "$(type -P chromium-headless-shell || type -P chromium)" --version
-		sums app/mail/text app/samlprovider app/setuplink app/signon clients/js cmd/doorward/dev.go docs e2e examples/react internal/oidcrp internal/samlsp scripts/e2e.sh scripts/renderpages.sh web
+		sums app/flow app/mail/text app/samlprovider app/setuplink app/signon app/testrun clients/js cmd/doorward/dev.go docs e2e examples/react internal/oidcrp internal/samlsp scripts/e2e.sh scripts/renderpages.sh web
 	} | unless_passed scripts/e2e.sh
 }
 

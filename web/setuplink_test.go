@@ -66,7 +66,7 @@ func TestTestBySetupLink(t *testing.T) {
 	onSQLite(t, func(t *testing.T, d *server) {
 		f := d.signOnSite(t)
 		link, by := f.begunLink()
-		test, err := d.Node.App.SignOn.Test(t.Context(), by, f.con)
+		test, err := d.Node.App.Tests.Make(t.Context(), by, f.con)
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 
 	"github.com/doorward/doorward"
+	"github.com/doorward/doorward/app/clientsecret"
 	"github.com/doorward/doorward/app/connection"
 	"github.com/doorward/doorward/internal/oidcrp"
 	"github.com/doorward/doorward/internal/oidcrp/oidctest"
@@ -43,7 +44,7 @@ func (f *Fixture) Create(by Person, d connection.Draft) connection.Shown {
 	made, err := f.Node(0).Connections.Create(f.Context(), by.Caller, d)
 	f.NoError(err)
 	if made.InForce.ClientAuth != doorward.PrivateKeyJWT {
-		f.NoError(ErrorOf(f.Node(0).Connections.AddSecret(f.Context(), by.Caller, made.ID, connection.NewSecret{Secret: ClientSecret})))
+		f.NoError(ErrorOf(f.Node(0).ClientSecrets.Add(f.Context(), by.Caller, made.ID, clientsecret.Typed{Secret: ClientSecret})))
 	}
 	made, err = f.Node(1).Connections.Connection(f.Context(), by.Caller, made.ID)
 	f.NoError(err)
@@ -53,15 +54,15 @@ func (f *Fixture) Create(by Person, d connection.Draft) connection.Shown {
 // PassTest lets a test of the connection pass, with a real sign-in at the provider.
 func (f *Fixture) PassTest(by Person, id string, p *oidctest.Provider) {
 	f.Helper()
-	made, err := f.Node(0).Connections.NewTest(f.Context(), by.Caller, id, []byte("browser"))
+	made, err := f.Node(0).Tests.Make(f.Context(), by.Caller, id)
 	f.NoError(err)
-	begun, err := f.Node(1).Connections.BeginTest(f.Context(), made.ID, []byte("browser"))
+	begun, _, err := f.Node(1).Tests.Begin(f.Context(), by.Caller, id, made.ID, "")
 	f.NoError(err)
 	asserted, err := f.SignInAt(p, id, begun.Pending)
 	f.NoError(err)
 	claims, err := json.Marshal(asserted.Claims)
 	f.NoError(err)
-	ended, err := f.Node(1).Connections.EndTest(f.Context(), made.ID, claims, []doorward.TestCheck{{Name: "iss", OK: true}})
+	ended, err := f.Node(1).Tests.End(f.Context(), made.ID, claims, []doorward.TestCheck{{Name: "iss", OK: true}})
 	f.NoError(err)
 	if ended.Status != doorward.TestPassed {
 		f.Fatalf("the test ends as %+v", ended)

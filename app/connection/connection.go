@@ -1,5 +1,6 @@
 // Package connection manages the providers by which people of a tenant sign in, and who is who there (identities).
-// What it takes to sign in by them is in package provider; package signon signs people in.
+// What it takes to sign in by them is in package provider, their client secrets are in clientsecret; package signon signs
+// people in.
 //
 // It guarantees that an active connection signs people in only by parameters that a test has passed with:
 // each change has a new revision, which makes tests of what was before void, and on an active connection it
@@ -8,12 +9,11 @@
 //
 //	connection.go   reading
 //	draft.go        the rules for what is typed
-//	saml.go         the same for SAML, and the provider's certificates
+//	saml.go         the same for SAML
 //	edit.go         creating and changing, and what waits for a switch
 //	status.go       enabling, disabling, deleting
-//	secret.go       client secrets
 //	identity.go     identities
-//	sweep.go        notices, keys, retention
+//	sweep.go        roles that are due
 package connection
 
 import (
@@ -24,6 +24,7 @@ import (
 	"github.com/doorward/doorward"
 	"github.com/doorward/doorward/app/access"
 	"github.com/doorward/doorward/app/provider"
+	"github.com/doorward/doorward/app/samlprovider"
 	"github.com/doorward/doorward/internal/samlsp/metadata"
 	"github.com/doorward/doorward/store"
 )
@@ -140,9 +141,9 @@ func (s *Shown) addProviders(ctx context.Context, read store.Reader) (err error)
 	if s.Type != doorward.SAML {
 		return nil
 	}
-	s.Provider, err = keptSAML(ctx, read, s.ID, inForce, s.InForce)
+	s.Provider, err = samlprovider.Kept(ctx, read, s.ID, inForce, s.InForce)
 	if err == nil && s.Pending != nil {
-		s.PendingProvider, err = keptSAML(ctx, read, s.ID, pending, *s.Pending)
+		s.PendingProvider, err = samlprovider.Kept(ctx, read, s.ID, pending, *s.Pending)
 	}
 	return err
 }

@@ -4,12 +4,12 @@ import (
 	"fmt"
 	"net/http"
 	"net/url"
-	"strings"
 	"testing"
 	"time"
 
 	"github.com/doorward/doorward"
 	"github.com/doorward/doorward/app/apptest"
+	"github.com/doorward/doorward/app/clientsecret"
 	"github.com/doorward/doorward/app/connection"
 	"github.com/doorward/doorward/app/proof"
 	"github.com/doorward/doorward/internal/oidcrp/oidctest"
@@ -69,13 +69,13 @@ func TestOnlyWhatIsTestedSignsIn(t *testing.T) {
 		edit(f, owner, c.ID, connection.Draft{EmailFrom: new("email")})
 		wantCode(f, tryEdit(f, owner, c.ID, enable), doorward.CodeConnectionNotTested)
 
-		test, err := f.Node(0).Connections.NewTest(f.Context(), owner.Caller, c.ID, []byte("browser"))
+		test, err := f.Node(0).Tests.Make(f.Context(), owner.Caller, c.ID)
 		f.NoError(err)
 		edit(f, owner, c.ID, connection.Draft{EmailFrom: new("upn")})
-		_, err = f.Node(0).Connections.BeginTest(f.Context(), test.ID, []byte("browser"))
+		_, _, err = f.Node(0).Tests.Begin(f.Context(), owner.Caller, c.ID, test.ID, "")
 		wantCode(f, err, doorward.CodeNotFound)
 		edit(f, owner, c.ID, connection.Draft{EmailFrom: new("email")})
-		ended, err := f.Node(0).Connections.EndTest(f.Context(), test.ID, nil, nil)
+		ended, err := f.Node(0).Tests.End(f.Context(), test.ID, nil, nil)
 		f.NoError(err)
 		if ended.Status != doorward.TestFailed {
 			t.Error("a test of what was before a change and back has passed")
@@ -83,10 +83,10 @@ func TestOnlyWhatIsTestedSignsIn(t *testing.T) {
 		wantCode(f, tryEdit(f, owner, c.ID, enable), doorward.CodeConnectionNotTested)
 
 		f.PassTest(owner, c.ID, p)
-		second, err := f.Node(0).Connections.AddSecret(f.Context(), owner.Caller, c.ID, connection.NewSecret{Secret: "another secret of the client"})
+		second, err := f.Node(0).ClientSecrets.Add(f.Context(), owner.Caller, c.ID, clientsecret.Typed{Secret: "another secret of the client"})
 		f.NoError(err)
 		wantCode(f, tryEdit(f, owner, c.ID, enable), doorward.CodeConnectionNotTested)
-		f.NoError(f.Node(0).Connections.DeleteSecret(f.Context(), owner.Caller, c.ID, second.ID))
+		f.NoError(f.Node(0).ClientSecrets.Delete(f.Context(), owner.Caller, c.ID, second.ID))
 		wantCode(f, tryEdit(f, owner, c.ID, enable), doorward.CodeConnectionNotTested)
 
 		f.PassTest(owner, c.ID, p)
@@ -232,12 +232,12 @@ func TestAnotherTenantSeesNothing(t *testing.T) {
 			"delete":     apptest.ErrorOf(connections.Delete(f.Context(), by, c.ID, false)),
 			"switch":     apptest.ErrorOf(connections.Switch(f.Context(), by, c.ID, false)),
 			"drop":       connections.DropPending(f.Context(), by, c.ID),
-			"add secret": apptest.ErrorOf(connections.AddSecret(f.Context(), by, c.ID, connection.NewSecret{Secret: apptest.ClientSecret})),
+			"add secret": apptest.ErrorOf(f.Node(0).ClientSecrets.Add(f.Context(), by, c.ID, clientsecret.Typed{Secret: apptest.ClientSecret})),
 			"attempts":   apptest.ErrorOf(connections.Attempts(f.Context(), by, c.ID, doorward.Window{Limit: 1})),
 			"identities": apptest.ErrorOf(connections.Identities(f.Context(), by, c.ID, doorward.Window{Limit: 1})),
 			"unlink":     apptest.ErrorOf(connections.Unlink(f.Context(), by, i.ID)),
-			"test":       apptest.ErrorOf(connections.NewTest(f.Context(), by, c.ID, nil)),
-			"show test":  apptest.ErrorOf(connections.Test(f.Context(), by, c.ID, "tst_x")),
+			"test":       apptest.ErrorOf(f.Node(0).Tests.Make(f.Context(), by, c.ID)),
+			"show test":  apptest.ErrorOf(f.Node(0).Tests.Show(f.Context(), by, c.ID, "tst_x")),
 		} {
 			if apptest.Code(err) != doorward.CodeNotFound {
 				t.Errorf("%s: %v", name, err)
@@ -295,33 +295,15 @@ func TestIssuerPasted(t *testing.T) {
 	})
 }
 
-// TestLimits: a tenant has ten connections, and a connection two secrets.
+// TestLimits: a tenant has ten connections.
 func TestLimits(t *testing.T) {
 	apptest.OnSQLite(t, func(f *apptest.Fixture) {
 		_, owner := f.Tenant()
 		f.UseMasterKey()
-		var last connection.Shown
 		for range doorward.ConnectionsMax {
-			last = f.Create(owner, connection.Draft{Type: "oidc", Name: new("x")})
+			f.Create(owner, connection.Draft{Type: "oidc", Name: new("x")})
 		}
 		wantCode(f, apptest.ErrorOf(f.Node(0).Connections.Create(f.Context(), owner.Caller, connection.Draft{Type: "oidc", Name: new("x")})), doorward.CodeTooManyConnections)
-		add := func(s connection.NewSecret) error {
-			return apptest.ErrorOf(f.Node(0).Connections.AddSecret(f.Context(), owner.Caller, last.ID, s))
-		}
-		f.WantField(add(connection.NewSecret{}), "/clientSecret", "required")
-		past := f.DB.Now().Add(-time.Hour)
-		f.WantField(add(connection.NewSecret{Secret: apptest.ClientSecret, ExpiresAt: &past}), "/expiresAt", "out_of_range")
-		f.NoError(add(connection.NewSecret{Secret: "short"}))
-		wantCode(f, add(connection.NewSecret{Secret: apptest.ClientSecret}), doorward.CodeTooManySecrets)
-		got := get(f, owner, last.ID)
-		if got.Secrets[0].Hint != "" || got.Secrets[1].Hint != "ient" {
-			t.Errorf("the hints are %+v", got.Secrets)
-		}
-		for _, row := range f.AllRows() {
-			if strings.Contains(row, apptest.ClientSecret) {
-				t.Errorf("the secret is in a row: %s", row)
-			}
-		}
 	})
 }
 
@@ -343,7 +325,7 @@ func TestLimitOfRequests(t *testing.T) {
 				return apptest.ErrorOf(f.Node(node).Connections.Create(f.Context(), owner.Caller, draft(path)))
 			},
 			func(node int) error {
-				return apptest.ErrorOf(f.Node(node).Connections.NewTest(f.Context(), owner.Caller, c.ID, []byte("browser")))
+				return apptest.ErrorOf(f.Node(node).Tests.Make(f.Context(), owner.Caller, c.ID))
 			},
 			func(node int) error {
 				_, _, err := f.Node(node).Connections.Edit(f.Context(), owner.Caller, c.ID, connection.Change{Draft: connection.Draft{Issuer: &path}})
@@ -401,37 +383,6 @@ func TestNothingIsRaised(t *testing.T) {
 		}
 		if _, err := roles.Delete(f.Context(), owner.Caller, high, ""); err != nil {
 			t.Errorf("a role that no connection gives: %v", err)
-		}
-	})
-}
-
-// TestSecretsEnd: OWNERs are told 30 days, 7 days and a day before, once each, on whichever node the sweep runs; then it is
-// still tried.
-func TestSecretsEnd(t *testing.T) {
-	apptest.OnSQLiteClock(t, apptest.NoLimits, apptest.NewStoppedClock, func(f *apptest.Fixture, clock *apptest.StoppedClock) {
-		_, owner := f.Tenant()
-		p := f.Provider()
-		p.Change(func(s *oidctest.Settings) { s.Now = clock.Now })
-		f.UseMasterKey()
-		c, err := f.Node(0).Connections.Create(f.Context(), owner.Caller, apptest.DraftOf(p))
-		f.NoError(err)
-		ends := clock.Now().Add(40 * 24 * time.Hour)
-		_, err = f.Node(0).Connections.AddSecret(f.Context(), owner.Caller, c.ID, connection.NewSecret{Secret: apptest.ClientSecret, ExpiresAt: &ends})
-		f.NoError(err)
-		for _, step := range []struct {
-			days, mails int
-		}{{9, 0}, {1, 1}, {22, 1}, {1, 2}, {6, 3}, {3, 3}} {
-			clock.Move(time.Duration(step.days) * 24 * time.Hour)
-			for i := range 2 {
-				f.NoError(f.Node(i).Connections.Sweep(f.Context()))
-			}
-			f.NoError(f.Node(0).Mail.Deliver(f.Context()))
-			if got := strings.Count(strings.Join(f.Subjects(owner.User.Email), "\n"), "ends on"); got != step.mails {
-				t.Errorf("after %d more days the OWNER has got %d mails, want %d", step.days, got, step.mails)
-			}
-		}
-		if got, err := f.SignInAt(p, c.ID, false); err != nil || got.UsedSecret != 0 {
-			t.Errorf("the secret used is %d", got.UsedSecret)
 		}
 	})
 }

@@ -341,7 +341,7 @@ func (c *Connections) recordParameters(ctx context.Context, tx *access.Tx, was d
 		return false, err
 	}
 	_, wasPending := was.ToTest()
-	saidBefore, err := keptSAML(ctx, tx.Reader, was.ID, wasPending, before)
+	saidBefore, err := samlprovider.Kept(ctx, tx.Reader, was.ID, wasPending, before)
 	saidAfter := saidBefore
 	if known.saml != nil {
 		saidAfter = samlprovider.Without(*known.saml, after.RemovedCertificates)
@@ -437,10 +437,10 @@ func recordSwitch(ctx context.Context, tx *access.Tx, was doorward.Connection) e
 	var now, next metadata.Provider
 	if was.Type == doorward.SAML {
 		var err error
-		if now, err = keptSAML(ctx, tx.Reader, was.ID, inForce, was.InForce); err != nil {
+		if now, err = samlprovider.Kept(ctx, tx.Reader, was.ID, inForce, was.InForce); err != nil {
 			return err
 		}
-		if next, err = keptSAML(ctx, tx.Reader, was.ID, pending, *was.Pending); err != nil {
+		if next, err = samlprovider.Kept(ctx, tx.Reader, was.ID, pending, *was.Pending); err != nil {
 			return err
 		}
 		if len(next.Certificates) == 0 {

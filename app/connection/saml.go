@@ -3,8 +3,6 @@ package connection
 import (
 	"context"
 	"errors"
-	"fmt"
-	"slices"
 	"strings"
 	"time"
 
@@ -155,18 +153,6 @@ func (c *Connections) keepSAML(ctx context.Context, tx *access.Tx, was doorward.
 	return tx.SetCertificatesEnd(ctx, was.ID, pending, samlprovider.Until(samlprovider.Without(said, after.RemovedCertificates)))
 }
 
-// keptSAML returns what is kept of the provider, without the certificates that were taken away by hand.
-func keptSAML(ctx context.Context, read store.Reader, id string, isPending bool, p doorward.ConnectionParameters) (said metadata.Provider, err error) {
-	kept, err := read.KeptDiscovery(ctx, id, isPending)
-	if errors.Is(err, store.ErrNone) {
-		return said, nil
-	}
-	if err == nil {
-		said, err = samlprovider.Read(kept.Text)
-	}
-	return samlprovider.Without(said, p.RemovedCertificates), err
-}
-
 // ReadAt returns when what is kept of the connection's provider was read, or given as a text; the zero Time: it never was.
 // Errors: not_found.
 func (c *Connections) ReadAt(ctx context.Context, by doorward.Caller, id string, isPending bool) (time.Time, error) {
@@ -187,20 +173,13 @@ func samlFields(p doorward.ConnectionParameters, said metadata.Provider) []field
 		{"entityId", p.Issuer},
 		{"metadataUrl", p.MetadataURL},
 		{"ssoUrl", said.SSOURL},
-		{fieldCertificates, strings.Join(fingerprints(said), " ")},
+		{fieldCertificates, fingerprints(said)},
 		{"subjectFrom", p.SubjectFrom},
 		{"emailFrom", p.EmailFrom},
 	}
 }
 
 const fieldCertificates = "certificates"
-
-func fingerprints(said metadata.Provider) (all []string) {
-	for _, certificate := range said.Certificates {
-		all = append(all, certificate.Fingerprint)
-	}
-	return all
-}
 
 // checkCertificates returns the faults of what doesn't need the provider's certificates.
 func (d Draft) checkCertificates() []doorward.FieldError {
@@ -220,71 +199,17 @@ func writeCertificates(ctx context.Context, tx *access.Tx, was doorward.Connecti
 	if tx.By.Kind == doorward.BySetupLink {
 		return false, doorward.Fail(doorward.CodeForbidden, "By a set-up link no certificate can be taken away. Ask the person who sent it.")
 	}
-	kept, err := tx.KeptDiscovery(ctx, was.ID, inForce)
-	if err != nil {
+	had, has, err := samlprovider.KeepCertificates(ctx, tx.Tx, was, *d.Certificates)
+	if err != nil || len(had.Certificates) == len(has.Certificates) {
 		return false, err
 	}
-	said, err := samlprovider.Read(kept.Text)
-	if err != nil {
-		return false, err
-	}
-	has := samlprovider.Without(said, was.InForce.RemovedCertificates)
-	gone, faults := takenAway(fingerprints(has), *d.Certificates)
-	switch {
-	case len(*d.Certificates) == 0:
-		return false, doorward.Fail(doorward.CodeCertificateNeeded, "")
-	case len(faults) > 0:
-		return false, doorward.InvalidFields(faults...)
-	case len(gone) == 0:
-		return false, nil
-	}
-	if err := removeCertificates(ctx, tx, was.ID, inForce, was.InForce, gone); err != nil {
-		return false, err
-	}
-	if was.Pending != nil {
-		if err := removeCertificates(ctx, tx, was.ID, pending, *was.Pending, gone); err != nil {
-			return false, err
-		}
-	}
-	is := samlprovider.Without(has, gone)
-	tx.Changed(fieldCertificates, strings.Join(fingerprints(has), " "), strings.Join(fingerprints(is), " "))
+	tx.Changed(fieldCertificates, fingerprints(had), fingerprints(has))
 	return true, nil
 }
 
-// takenAway returns which fingerprints aren't among those to keep, and the faults of those that aren't there.
-func takenAway(has, keep []string) (gone []string, faults []doorward.FieldError) {
-	named := []string{}
-	for i, one := range keep {
-		one = strings.ToLower(strings.ReplaceAll(one, ":", "")) // as browsers and consoles of providers show them
-		if !slices.Contains(has, one) {
-			faults = append(faults, invalid(fmt.Sprintf("/certificates/%d", i), "The provider has no certificate with this fingerprint now. Reload, and choose again."))
-		}
-		named = append(named, one)
-	}
-	for _, one := range has {
-		if !slices.Contains(named, one) {
-			gone = append(gone, one)
-		}
-	}
-	return gone, faults
-}
-
-func removeCertificates(ctx context.Context, tx *access.Tx, id string, isPending bool, p doorward.ConnectionParameters, gone []string) error {
-	all := slices.Clone(p.RemovedCertificates)
-	for _, one := range gone {
-		if !slices.Contains(all, one) {
-			all = append(all, one)
-		}
-	}
-	if err := tx.RemoveCertificates(ctx, id, isPending, all); err != nil {
-		return err
-	}
-	p.RemovedCertificates = all
-	is, err := keptSAML(ctx, tx.Reader, id, isPending, p)
-	if err != nil {
-		return err
-	}
-	return tx.SetCertificatesEnd(ctx, id, isPending, samlprovider.Until(is))
+// fingerprints are those of the provider's certificates, as the trail shows them.
+func fingerprints(said metadata.Provider) string {
+	return strings.Join(samlprovider.Fingerprints(said), " ")
 }
 
 // newKeys makes the keys that the connection needs as it is to become, outside of a transaction. Errors: forbidden.
@@ -296,31 +221,4 @@ func (c *Connections) newKeys(ctx context.Context, by doorward.Caller, action do
 		return nil, err
 	}
 	return c.SAML.NewKeys(ctx, is)
-}
-
-// sweepCertificates tells OWNERs of active connections whose provider's last certificate ends soon. Of several nodes one
-// does.
-func (c *Connections) sweepCertificates(ctx context.Context) error {
-	var errs []error
-	for _, notice := range noticesBefore {
-		errs = append(errs, access.EachDue(func(e store.EndingCertificates) string { return e.ConnectionID }, func(limit int) ([]store.EndingCertificates, error) {
-			now := c.db.Now()
-			return c.db.Read().EndingCertificates(ctx, now, now.Add(notice.within), notice.number, limit)
-		}, func(e store.EndingCertificates) error { return c.notifyOfCertificate(ctx, e, notice.number) }))
-	}
-	return errors.Join(errs...)
-}
-
-func (c *Connections) notifyOfCertificate(ctx context.Context, e store.EndingCertificates, number int) error {
-	on := doorward.Object{Type: "connection", ID: e.ConnectionID, TenantID: e.TenantID}
-	_, err := c.writer.Do(ctx, access.System, doorward.ConnectionUpdate, on, func(tx *access.Tx) error {
-		due, err := tx.MarkCertificateNotice(ctx, e, number)
-		if err != nil || !due {
-			tx.SkipEvent()
-			return err
-		}
-		tx.Changed(doorward.FieldEndsAt, "", e.Until.Format(time.RFC3339))
-		return tx.NotifyHolders(ctx, store.MailCertificateExpiring, e.TenantID, doorward.RoleOwner)
-	})
-	return err
 }

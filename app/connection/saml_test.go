@@ -12,6 +12,7 @@ import (
 
 	"github.com/doorward/doorward"
 	"github.com/doorward/doorward/app/apptest"
+	"github.com/doorward/doorward/app/clientsecret"
 	"github.com/doorward/doorward/app/connection"
 )
 
@@ -47,12 +48,12 @@ func prints(certificates ...certificate) (all []string) {
 // passed lets a test of the connection pass, whatever its provider says.
 func passed(f *apptest.Fixture, by apptest.Person, id string) {
 	f.Helper()
-	connections := f.Node(0).Connections
-	made, err := connections.NewTest(f.Context(), by.Caller, id, []byte("browser"))
+	tests := f.Node(0).Tests
+	made, err := tests.Make(f.Context(), by.Caller, id)
 	f.NoError(err)
-	_, err = connections.BeginTest(f.Context(), made.ID, []byte("browser"))
+	_, _, err = tests.Begin(f.Context(), by.Caller, id, made.ID, "")
 	f.NoError(err)
-	_, err = connections.EndTest(f.Context(), made.ID, nil, []doorward.TestCheck{{Name: "signature", OK: true}})
+	_, err = tests.End(f.Context(), made.ID, nil, []doorward.TestCheck{{Name: "signature", OK: true}})
 	f.NoError(err)
 }
 
@@ -158,7 +159,7 @@ func TestSAMLFaults(t *testing.T) {
 		if made.InForce.Issuer != entity || made.Provider.SSOURL != "https://idp.example/sso" || made.InForce.EmailFrom != "email" {
 			t.Errorf("the connection is %+v", made)
 		}
-		_, err = f.Node(0).Connections.AddSecret(f.Context(), owner.Caller, made.ID, connection.NewSecret{Secret: "a secret of a client"})
+		_, err = f.Node(0).ClientSecrets.Add(f.Context(), owner.Caller, made.ID, clientsecret.Typed{Secret: "a secret of a client"})
 		wantCode(f, err, doorward.CodeValidationFailed)
 	})
 }

@@ -8,10 +8,9 @@ import (
 	"github.com/doorward/doorward/app/member"
 )
 
-// Sweep tells OWNERs of client secrets, and of certificates of providers, that end soon, gives the roles that edits of mappings have left due, and sweeps what
-// is kept of providers. Several nodes may sweep at the same time. Errors: unavailable.
+// Sweep gives the roles that edits of mappings have left due, and sweeps what is kept of providers. Several nodes may sweep at the same time. Errors: unavailable.
 func (c *Connections) Sweep(ctx context.Context) error {
-	return errors.Join(c.sweepSecrets(ctx), c.sweepCertificates(ctx), c.sweepMappings(ctx), c.Client.Sweep(ctx))
+	return errors.Join(c.sweepMappings(ctx), c.Client.Sweep(ctx))
 }
 
 func (c *Connections) sweepMappings(ctx context.Context) error {

@@ -10,6 +10,9 @@ import (
 	"github.com/doorward/doorward/store"
 )
 
+// checkEmail is the check of the address, joining.CheckEmail.
+const checkEmail = "email"
+
 // hideAddress leaves of an address that was refused the domain: who signs in is none of the business of a
 // customer's IT. Of whom the provider ends the sessions it leaves nothing else, since a subject may be an address, too.
 // Whom a request of a directory names isn't in what is seen.

@@ -1,5 +1,5 @@
 // Package provider is what Doorward is to the providers by which people of tenants sign in: it reads what they say of
-// themselves, keeps the secrets and keys by which Doorward authenticates to them, tests connections, and keeps the
+// themselves, keeps the secrets and keys by which Doorward authenticates to them, and keeps the
 // protocol of what happened. It makes and changes no connection: package connection does. It signs nobody in: package
 // signon does, with what Ready returns.
 //
@@ -12,13 +12,14 @@
 //	discovery.go    what providers say of themselves
 //	ready.go        what it takes to sign in
 //	saml.go         the same for SAML, of whose metadata package samlprovider knows more
+//	readnow.go      readings for somebody who waits
 //	readings.go     readings that several requests need at once
 //	examine.go      what a provider answers now, for the operator
 //	secret.go       client secrets, sealed and open
 //	key.go          keys of private_key_jwt
 //	attempt.go      the protocol, as it is shown; package attempt writes it
 //	session.go      what is kept of their own sessions
-//	test.go         tests
+//	notice.go       notices before secrets and certificates end
 //	sweep.go        keys, retention
 package provider
 

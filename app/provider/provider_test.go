@@ -1,7 +1,6 @@
 package provider_test
 
 import (
-	"encoding/json"
 	"errors"
 	"fmt"
 	"net/http"
@@ -11,6 +10,7 @@ import (
 
 	"github.com/doorward/doorward"
 	"github.com/doorward/doorward/app/apptest"
+	"github.com/doorward/doorward/app/clientsecret"
 	"github.com/doorward/doorward/app/connection"
 	"github.com/doorward/doorward/internal/oidcrp/oidctest"
 	"github.com/doorward/doorward/internal/seal"
@@ -72,7 +72,7 @@ func TestProtocol(t *testing.T) {
 		if got := strings.Count(strings.Join(f.Subjects(owner.User.Email), "\n"), "refuses"); got != 1 {
 			t.Errorf("the OWNER got %d mails", got)
 		}
-		_, err = f.Node(0).Connections.AddSecret(f.Context(), owner.Caller, c.ID, connection.NewSecret{Secret: "a new secret"})
+		_, err = f.Node(0).ClientSecrets.Add(f.Context(), owner.Caller, c.ID, clientsecret.Typed{Secret: "a new secret"})
 		f.NoError(err)
 		record(fault, "req_2")
 		f.NoError(f.Node(0).Mail.Deliver(f.Context()))
@@ -143,7 +143,7 @@ func TestSecondSecret(t *testing.T) {
 		_, owner := f.Tenant()
 		p := f.Provider()
 		c := f.Create(owner, apptest.DraftOf(p))
-		_, err := f.Node(0).Connections.AddSecret(f.Context(), owner.Caller, c.ID, connection.NewSecret{Secret: "not yet known there"})
+		_, err := f.Node(0).ClientSecrets.Add(f.Context(), owner.Caller, c.ID, clientsecret.Typed{Secret: "not yet known there"})
 		f.NoError(err)
 		f.NoError(apptest.ErrorOf(f.SignInAt(p, c.ID, false)))
 		got := get(f, owner, c.ID)
@@ -242,7 +242,7 @@ func TestDiscoveryIsReadDaily(t *testing.T) {
 		if got := get(f, owner, c.ID); got.InForce.TestedAt == nil || got.Status != doorward.ConnectionActive {
 			t.Errorf("after the fault it is %+v", got)
 		}
-		err = apptest.ErrorOf(f.Node(0).Connections.NewTest(f.Context(), owner.Caller, c.ID, nil))
+		err = apptest.ErrorOf(f.Node(0).Tests.Make(f.Context(), owner.Caller, c.ID))
 		wantCode(f, err, doorward.CodeProviderUnavailable)
 		if e, _ := errors.AsType[*doorward.Error](err); e == nil || !strings.Contains(e.Detail, "answers HTTP 502 Bad Gateway") || len(e.Fields) != 1 || e.Fields[0].Message != e.Detail {
 			t.Errorf("the refused test says %+v", e)
@@ -264,78 +264,16 @@ func TestMissing(t *testing.T) {
 			f.NoError(err)
 		}
 		try := func() error {
-			return apptest.ErrorOf(f.Node(0).Connections.NewTest(f.Context(), owner.Caller, c.ID, nil))
+			return apptest.ErrorOf(f.Node(0).Tests.Make(f.Context(), owner.Caller, c.ID))
 		}
 		f.WantField(try(), "/issuer", "required")
 		edit(connection.Draft{Issuer: new(p.Issuer())})
 		f.WantField(try(), "/clientId", "required")
 		edit(connection.Draft{ClientID: new("doorward")})
 		f.WantField(try(), "/secrets", "required")
-		_, err = f.Node(0).Connections.AddSecret(f.Context(), owner.Caller, c.ID, connection.NewSecret{Secret: apptest.ClientSecret})
+		_, err = f.Node(0).ClientSecrets.Add(f.Context(), owner.Caller, c.ID, clientsecret.Typed{Secret: apptest.ClientSecret})
 		f.NoError(err)
 		f.PassTest(owner, c.ID, p)
-	})
-}
-
-// TestTests: a test begins once, in the browser that has asked, within ten minutes; its claims are there
-// for a day.
-func TestTests(t *testing.T) {
-	apptest.OnSQLiteClock(t, apptest.NoLimits, apptest.NewStoppedClock, func(f *apptest.Fixture, clock *apptest.StoppedClock) {
-		_, owner := f.Tenant()
-		p := f.Provider()
-		p.Change(func(s *oidctest.Settings) { s.Now = clock.Now })
-		c := f.Create(owner, apptest.DraftOf(p))
-		connections := f.Node(0).Connections
-		test, err := connections.NewTest(f.Context(), owner.Caller, c.ID, []byte("browser"))
-		f.NoError(err)
-		begin := func(browser string) error {
-			return apptest.ErrorOf(connections.BeginTest(f.Context(), test.ID, []byte(browser)))
-		}
-		wantCode(f, begin("another"), doorward.CodeNotFound)
-		f.NoError(begin("browser"))
-		wantCode(f, begin("browser"), doorward.CodeNotFound)
-		clock.Move(10 * time.Minute)
-		wantCode(f, apptest.ErrorOf(connections.EndTest(f.Context(), test.ID, nil, nil)), doorward.CodeNotFound)
-		show := func() (doorward.ConnectionTest, error) {
-			return connections.Test(f.Context(), owner.Caller, c.ID, test.ID)
-		}
-		got, err := show()
-		f.NoError(err)
-		if got.Status != doorward.TestFailed {
-			t.Errorf("a test that nobody has ended is %s", got.Status)
-		}
-		clock.Move(24 * time.Hour)
-		wantCode(f, apptest.ErrorOf(show()), doorward.CodeNotFound)
-		f.NoError(connections.Sweep(f.Context()))
-		if n := f.CountRows("connection_tests"); n != 0 {
-			t.Errorf("%d tests are left", n)
-		}
-	})
-}
-
-// TestTestOfOthersByLink: a set-up link sees of the newest test, which an OWNER has made, no claims, and of the address the
-// domain alone. The OWNER sees all.
-func TestTestOfOthersByLink(t *testing.T) {
-	apptest.OnSQLite(t, func(f *apptest.Fixture) {
-		_, owner := f.Tenant()
-		c := f.Create(owner, apptest.DraftOf(f.Provider()))
-		connections := f.Node(0).Connections
-		link := doorward.Caller{Principal: doorward.Principal{Kind: doorward.BySetupLink, ID: "stl_1", TenantID: owner.User.TenantID, ConnectionID: c.ID}}
-		for address, want := range map[string]string{"zoe@acme.example": "acme.example", "zoe at acme": ""} {
-			test, err := connections.NewTest(f.Context(), owner.Caller, c.ID, []byte("browser"))
-			f.NoError(err)
-			f.NoError(apptest.ErrorOf(connections.BeginTest(f.Context(), test.ID, []byte("browser"))))
-			checks := []doorward.TestCheck{{Name: "email", OK: want != "", Seen: address}, {Name: "iss", OK: true, Seen: "https://idp.example"}}
-			f.NoError(apptest.ErrorOf(connections.EndTest(f.Context(), test.ID, json.RawMessage(`{"sub":"zoe-1"}`), checks)))
-			got, err := connections.Test(f.Context(), link, c.ID, "")
-			f.NoError(err)
-			if got.ID != test.ID || got.Claims != nil || got.Checks[0].Seen != want || got.Checks[1].Seen != "https://idp.example" {
-				t.Errorf("the link sees %s, %+v", got.Claims, got.Checks)
-			}
-			if got, err = connections.Test(f.Context(), owner.Caller, c.ID, ""); err != nil || got.Claims == nil || got.Checks[0].Seen != address {
-				t.Errorf("the OWNER sees %s, %+v, %v", got.Claims, got.Checks, err)
-			}
-		}
 	})
 }
 
@@ -384,6 +322,37 @@ func TestRaceKeys(t *testing.T) {
 		}
 		if n := f.Int(`SELECT count(*) FROM connection_keys WHERE connection_id = $1`, c.ID); n != 2 {
 			t.Errorf("there are %d keys, want 2", n)
+		}
+	})
+}
+
+// TestSecretsEnd: OWNERs are told 30 days, 7 days and a day before, once each, on whichever node the sweep runs; then it is
+// still tried.
+func TestSecretsEnd(t *testing.T) {
+	apptest.OnSQLiteClock(t, apptest.NoLimits, apptest.NewStoppedClock, func(f *apptest.Fixture, clock *apptest.StoppedClock) {
+		_, owner := f.Tenant()
+		p := f.Provider()
+		p.Change(func(s *oidctest.Settings) { s.Now = clock.Now })
+		f.UseMasterKey()
+		c, err := f.Node(0).Connections.Create(f.Context(), owner.Caller, apptest.DraftOf(p))
+		f.NoError(err)
+		ends := clock.Now().Add(40 * 24 * time.Hour)
+		_, err = f.Node(0).ClientSecrets.Add(f.Context(), owner.Caller, c.ID, clientsecret.Typed{Secret: apptest.ClientSecret, ExpiresAt: &ends})
+		f.NoError(err)
+		for _, step := range []struct {
+			days, mails int
+		}{{9, 0}, {1, 1}, {22, 1}, {1, 2}, {6, 3}, {3, 3}} {
+			clock.Move(time.Duration(step.days) * 24 * time.Hour)
+			for i := range 2 {
+				f.NoError(f.Node(i).Connections.Sweep(f.Context()))
+			}
+			f.NoError(f.Node(0).Mail.Deliver(f.Context()))
+			if got := strings.Count(strings.Join(f.Subjects(owner.User.Email), "\n"), "ends on"); got != step.mails {
+				t.Errorf("after %d more days the OWNER has got %d mails, want %d", step.days, got, step.mails)
+			}
+		}
+		if got, err := f.SignInAt(p, c.ID, false); err != nil || got.UsedSecret != 0 {
+			t.Errorf("the secret used is %d", got.UsedSecret)
 		}
 	})
 }

@@ -24,11 +24,12 @@ func activeSAML(f *apptest.Fixture, by apptest.Person, address string) connectio
 	connections := f.Node(0).Connections
 	made, err := connections.Create(f.Context(), by.Caller, connection.Draft{Type: "saml", Name: new("SAML"), MetadataURL: &address})
 	f.NoError(err)
-	test, err := connections.NewTest(f.Context(), by.Caller, made.ID, []byte("browser"))
+	tests := f.Node(0).Tests
+	test, err := tests.Make(f.Context(), by.Caller, made.ID)
 	f.NoError(err)
-	_, err = connections.BeginTest(f.Context(), test.ID, []byte("browser"))
+	_, _, err = tests.Begin(f.Context(), by.Caller, made.ID, test.ID, "")
 	f.NoError(err)
-	_, err = connections.EndTest(f.Context(), test.ID, nil, []doorward.TestCheck{{Name: "signature", OK: true}})
+	_, err = tests.End(f.Context(), test.ID, nil, []doorward.TestCheck{{Name: "signature", OK: true}})
 	f.NoError(err)
 	after, _, err := connections.Edit(f.Context(), by.Caller, made.ID, connection.Change{Draft: connection.Draft{Status: new("active")}})
 	f.NoError(err)

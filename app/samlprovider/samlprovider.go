@@ -8,6 +8,7 @@
 // A certificate that was taken away by hand is in no Config, whatever the metadata say.
 //
 //	samlprovider.go  metadata, addresses
+//	kept.go          what is kept of them, certificates that are taken away by hand
 //	fault.go         what is wrong with metadata, and what to do
 //	config.go        what the protocol needs
 //	key.go           our keys

@@ -9,6 +9,7 @@ import (
 
 	"github.com/doorward/doorward"
 	"github.com/doorward/doorward/app/apptest"
+	"github.com/doorward/doorward/app/clientsecret"
 	"github.com/doorward/doorward/app/connection"
 	"github.com/doorward/doorward/app/policy"
 	"github.com/doorward/doorward/app/role"
@@ -357,9 +358,9 @@ func TestReach(t *testing.T) {
 		by := begun(f, owner, own)
 		by.RequestID = "req_test"
 
-		secret, err := node.Connections.AddSecret(f.Context(), by, own, connection.NewSecret{Secret: "a secret of the client"})
+		secret, err := node.ClientSecrets.Add(f.Context(), by, own, clientsecret.Typed{Secret: "a secret of the client"})
 		f.NoError(err)
-		f.NoError(node.Connections.DeleteSecret(f.Context(), by, own, secret.ID))
+		f.NoError(node.ClientSecrets.Delete(f.Context(), by, own, secret.ID))
 		f.NoError(apptest.ErrorOf(node.Domains.Verify(f.Context(), by, ownDomain.ID)))
 		if all, err := node.Domains.OfConnection(f.Context(), by, own); err != nil || len(all) != 1 || all[0].ID != ownDomain.ID {
 			t.Errorf("the link sees the domains %+v, %v", all, err)
@@ -369,8 +370,8 @@ func TestReach(t *testing.T) {
 		}
 		for _, foreign := range []string{beside, elsewhere} {
 			wantCode(f, "change", change(f, by, foreign, "x"), doorward.CodeNotFound)
-			wantCode(f, "secret", apptest.ErrorOf(node.Connections.AddSecret(f.Context(), by, foreign, connection.NewSecret{Secret: "x"})), doorward.CodeNotFound)
-			wantCode(f, "test", apptest.ErrorOf(node.SignOn.Test(f.Context(), by, foreign)), doorward.CodeNotFound)
+			wantCode(f, "secret", apptest.ErrorOf(node.ClientSecrets.Add(f.Context(), by, foreign, clientsecret.Typed{Secret: "x"})), doorward.CodeNotFound)
+			wantCode(f, "test", apptest.ErrorOf(node.Tests.Make(f.Context(), by, foreign)), doorward.CodeNotFound)
 			wantCode(f, "reading", apptest.ErrorOf(node.Connections.Connection(f.Context(), by, foreign)), doorward.CodeNotFound)
 			wantCode(f, "protocol", apptest.ErrorOf(node.Connections.Attempts(f.Context(), by, foreign, doorward.Window{Limit: 1})), doorward.CodeNotFound)
 		}

@@ -3,6 +3,7 @@ package signoff_test
 import (
 	"testing"
 
+	"github.com/doorward/doorward/app/flow"
 	"github.com/doorward/doorward/app/signon"
 	"github.com/doorward/doorward/internal/oidcrp/oidctest"
 )
@@ -27,7 +28,7 @@ func TestStepUpUnderWay(t *testing.T) {
 				back, err := s.provider.SignIn(start.URL)
 				s.NoError(err)
 				s.NoError(s.logout(1, s.logoutToken(w.end)))
-				_, err = on.Finish(s.Context(), in.Caller, s.con.ID, back.Query(), []signon.Tab{start.Tab})
+				_, err = on.Finish(s.Context(), in.Caller, s.con.ID, back.Query(), []flow.Tab{start.Tab})
 				if !w.refused {
 					s.NoError(err)
 					return
@@ -54,7 +55,7 @@ func TestStepUpByAnotherSession(t *testing.T) {
 					s.NoError(err)
 					back, err := s.provider.SignIn(start.URL)
 					s.NoError(err)
-					result, err := on.Finish(s.Context(), in.Caller, s.con.ID, back.Query(), []signon.Tab{start.Tab})
+					result, err := on.Finish(s.Context(), in.Caller, s.con.ID, back.Query(), []flow.Tab{start.Tab})
 					s.NoError(err)
 					in.Token = result.Raised.Token
 				}

@@ -8,6 +8,7 @@ import (
 	"github.com/doorward/doorward"
 	"github.com/doorward/doorward/app/apptest"
 	"github.com/doorward/doorward/app/connection"
+	"github.com/doorward/doorward/app/flow"
 	"github.com/doorward/doorward/app/login"
 	"github.com/doorward/doorward/app/signoff"
 	"github.com/doorward/doorward/app/signon"
@@ -75,7 +76,7 @@ func (s *site) letIn(domain string) {
 // begun is a sign-in for which the browser is at the provider, or comes back from it.
 type begun struct {
 	s    *site
-	tab  signon.Tab
+	tab  flow.Tab
 	back func() (signon.Result, error)
 }
 
@@ -95,7 +96,7 @@ func (s *site) begin(subject, sid string) *begun {
 	b.back = func() (signon.Result, error) {
 		back, err := s.provider.SignIn(start.URL)
 		s.NoError(err)
-		return on.Finish(s.Context(), by, s.con.ID, back.Query(), []signon.Tab{b.tab})
+		return on.Finish(s.Context(), by, s.con.ID, back.Query(), []flow.Tab{b.tab})
 	}
 	return b
 }

@@ -10,6 +10,7 @@ import (
 	"github.com/doorward/doorward/app/access"
 	"github.com/doorward/doorward/app/acs"
 	"github.com/doorward/doorward/app/answer"
+	"github.com/doorward/doorward/app/flow"
 	"github.com/doorward/doorward/app/joining"
 	"github.com/doorward/doorward/app/login"
 	"github.com/doorward/doorward/app/provider"
@@ -19,16 +20,16 @@ import (
 )
 
 // Finish takes a provider's answer for the connection: the query of the callback, and the browser's cookies that
-// TabPrefix begins. What is answered to the browser is in Result or in the error; Result.Tab is set with an error, too.
+// flow.TabPrefix begins. What is answered to the browser is in Result or in the error; Result.Tab is set with an error, too.
 // Errors: not_found for a connection that signs nobody in; sign_on_state for an answer to nothing that this browser has
 // begun, or to something that is over; sign_on_refused with the check; provider_unavailable; too_many_attempts; those of
 // login.Login.EnterWith; master_key_missing, unavailable.
-func (s *SignOn) Finish(ctx context.Context, by doorward.Caller, conID string, query url.Values, tabs []Tab) (Result, error) {
+func (s *SignOn) Finish(ctx context.Context, by doorward.Caller, conID string, query url.Values, tabs []flow.Tab) (Result, error) {
 	arrived, err := s.arrive(ctx, conID, query, tabs)
 	if err != nil {
 		return Result{}, err
 	}
-	result := Result{Tab: arrived.tab}
+	result := Result{Tab: arrived.Tab}
 	counters := arrived.counters(by)
 	if err := access.CheckCounters(ctx, s.db, counters); err != nil {
 		return result, err
@@ -37,15 +38,15 @@ func (s *SignOn) Finish(ctx context.Context, by doorward.Caller, conID string, q
 	if err != nil {
 		return result, s.count(ctx, counters, err)
 	}
-	if !arrived.isBrowsers {
+	if !arrived.IsBrowsers {
 		return result, s.refuseStray(ctx, by, c, counters)
 	}
-	a := attempt{s: s, by: by, connection: c, flow: arrived.flow, received: arrived.received, counters: counters}
+	a := attempt{s: s, by: by, connection: c, flow: arrived.Flow, received: arrived.received, counters: counters}
 	if err := a.take(ctx, arrived); err != nil {
 		return result, err
 	}
 	result, err = a.finish(ctx, query)
-	result.Return, result.Tab = arrived.flow.Return, arrived.tab
+	result.Return, result.Tab = arrived.Flow.Return, arrived.Tab
 	return result, err
 }
 
@@ -98,7 +99,7 @@ type attempt struct {
 	s          *SignOn
 	by         doorward.Caller
 	connection doorward.Connection
-	flow       flow
+	flow       flow.Flow
 	received   *acs.Received // of SAML; nil: OpenID Connect
 	accepted   acs.Accepted  // what was received, unless that is a fault
 	counters   []access.Counter
@@ -110,9 +111,9 @@ type attempt struct {
 // kind returns what the protocol calls the attempt.
 func (a *attempt) kind() doorward.AttemptKind {
 	switch a.flow.Purpose {
-	case ForTest:
+	case flow.ForTest:
 		return doorward.AttemptTest
-	case ForStepUp:
+	case flow.ForStepUp:
 		return doorward.AttemptStepUp
 	}
 	return doorward.AttemptSignIn
@@ -135,7 +136,7 @@ func (a *attempt) refuse(ctx context.Context, f answer.Fault) error {
 func (a *attempt) refuseAs(ctx context.Context, code doorward.Code, f answer.Fault) error {
 	reason := &doorward.Error{Code: code, Check: f.Check, Err: f.Err}
 	a.record(ctx, doorward.AttemptRefused, f)
-	if a.flow.Purpose == ForSignIn {
+	if a.flow.Purpose == flow.ForSignIn {
 		if err := a.s.writer.RefuseSignOn(ctx, a.by, provider.Object(a.connection), reason); !errors.Is(err, error(reason)) {
 			return err
 		}
@@ -154,7 +155,7 @@ func (a *attempt) finish(ctx context.Context, query url.Values) (Result, error) 
 		return Result{}, err
 	}
 	a.subject = j.asserted.Subject
-	if a.flow.Purpose == ForTest {
+	if a.flow.Purpose == flow.ForTest {
 		return a.finishTest(ctx, j)
 	}
 	if j.fault != nil {
@@ -165,7 +166,7 @@ func (a *attempt) finish(ctx context.Context, query url.Values) (Result, error) 
 		return Result{}, err
 	}
 	h := hold(joining.NewPerson(a.connection, rules, j.by.IdentityIssuer(), j.asserted), j, a.flow.At, a.s.db.Now())
-	if a.flow.Purpose == ForStepUp {
+	if a.flow.Purpose == flow.ForStepUp {
 		return a.stepUp(ctx, h)
 	}
 	return a.signIn(ctx, h, proved{})
@@ -174,7 +175,7 @@ func (a *attempt) finish(ctx context.Context, query url.Values) (Result, error) 
 // current judges what may have changed since the sign-in began: whether the connection signs people in, or
 // the test is still the one to be done.
 func (a *attempt) current(ctx context.Context) (doorward.ConnectionTest, error) {
-	if a.flow.Purpose == ForTest {
+	if a.flow.Purpose == flow.ForTest {
 		test, err := a.s.db.Read().ConnectionTest(ctx, a.flow.Test)
 		if errors.Is(err, store.ErrNone) {
 			err = stateError()
@@ -277,7 +278,7 @@ func (a *attempt) failed(ctx context.Context, h held, f joining.Found, err error
 func (a *attempt) signedIn(ctx context.Context, h held, outcome login.Outcome) {
 	note, done := answer.Fault{}, doorward.AttemptAsked
 	if h.Groups == answer.GroupsOverage || h.Groups == answer.GroupsMalformed {
-		note = faultOf(CheckGroups)
+		note = faultOf(joining.CheckGroups)
 		note.Seen = string(h.Groups)
 	}
 	if in, ok := outcome.(login.SignedIn); ok {

@@ -209,7 +209,7 @@ func TestTest(t *testing.T) {
 					lie(&p.Lies)
 				}
 			})
-			test, err := w.Node(0).SignOn.Test(w.Context(), s.owner.Caller, s.conID)
+			test, err := w.Node(0).Tests.Make(w.Context(), s.owner.Caller, s.conID)
 			w.NoError(err)
 			before := w.rows()
 			if _, err := s.browser().start(signon.Ask{Test: test.ID}); apptest.Code(err) != doorward.CodeNotFound {
@@ -521,7 +521,7 @@ func TestAnswersInTime(t *testing.T) {
 	onSQLite(t, func(w *world) {
 		s := w.site("acme.example", doorward.JITDomains)
 		s.says("subject-1", "ann@acme.example", nil)
-		test, err := w.Node(0).SignOn.Test(w.Context(), s.owner.Caller, s.conID)
+		test, err := w.Node(0).Tests.Make(w.Context(), s.owner.Caller, s.conID)
 		w.NoError(err)
 		b := s.browser().as(s.owner)
 		queries := map[doorward.AttemptKind]url.Values{}
@@ -548,7 +548,7 @@ func TestAnswersInTime(t *testing.T) {
 				t.Errorf("%s: the protocol has %+v, %v", kind, got, err)
 			}
 		}
-		if test, err = w.Node(0).Connections.Test(w.Context(), s.owner.Caller, s.conID, test.ID); err != nil || test.Status != doorward.TestFailed {
+		if test, err = w.Node(0).Tests.Show(w.Context(), s.owner.Caller, s.conID, test.ID); err != nil || test.Status != doorward.TestFailed {
 			t.Errorf("the test is %s, %v", test.Status, err)
 		}
 	})

@@ -7,6 +7,7 @@ import (
 
 	"github.com/doorward/doorward"
 	"github.com/doorward/doorward/app/access"
+	"github.com/doorward/doorward/app/flow"
 	"github.com/doorward/doorward/app/joining"
 	"github.com/doorward/doorward/app/login"
 	"github.com/doorward/doorward/app/proof"
@@ -99,7 +100,7 @@ func (s *SignOn) stillSignsIn(ctx context.Context, tx *access.Tx, h held) error 
 	if err := s.stillSigned(ctx, tx, h); err != nil {
 		return err
 	}
-	unused, err := tx.UseState(ctx, useHash("held", h.ID), h.At.Add(FlowLife))
+	unused, err := tx.UseState(ctx, useHash("held", h.ID), h.At.Add(flow.Life))
 	if err == nil && !unused {
 		err = joining.Refusal{Check: CheckState}
 	}

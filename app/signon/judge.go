@@ -12,6 +12,7 @@ import (
 	"github.com/doorward/doorward/app/access"
 	"github.com/doorward/doorward/app/acs"
 	"github.com/doorward/doorward/app/answer"
+	"github.com/doorward/doorward/app/flow"
 	"github.com/doorward/doorward/internal/oidcrp"
 	"github.com/doorward/doorward/internal/samlsp/fault"
 	"github.com/doorward/doorward/store"
@@ -19,62 +20,23 @@ import (
 
 // arrival is what a browser has brought to the callback.
 type arrival struct {
-	flow       flow
-	isBrowsers bool          // the browser has begun flow by the connection, and it isn't over
-	isAnswer   bool          // what has come answers that
-	tab        string        // the name of the cookie that is used by it; empty: none
-	received   *acs.Received // of SAML; nil: OpenID Connect, or nothing of ours
+	flow.Found
+	received *acs.Received // of SAML; nil: OpenID Connect, or nothing of ours
 }
 
 // arrive finds what the browser has begun, among its cookies. Errors: unavailable.
-func (s *SignOn) arrive(ctx context.Context, conID string, query url.Values, tabs []Tab) (arrived arrival, err error) {
-	if acs.IsAnswer(query) {
-		return s.arriveBySAML(ctx, conID, query, tabs)
+func (s *SignOn) arrive(ctx context.Context, conID string, query url.Values, tabs []flow.Tab) (arrived arrival, err error) {
+	if !acs.IsAnswer(query) {
+		arrived.Found, err = s.tabs.ByState(ctx, conID, query.Get("state"), tabs)
+		return arrived, err
 	}
-	name := tabOf(query.Get("state"))
-	i := slices.IndexFunc(tabs, func(t Tab) bool { return t.Name == name })
-	if i < 0 {
-		return arrived, nil
-	}
-	arrived.tab = name
-	isOpen, err := s.texts.Open(ctx, conID, name, tabs[i].Value, &arrived.flow)
-	arrived.isBrowsers = isOpen && arrived.flow.Request == "" && arrived.flow.State == query.Get("state") && !arrived.flow.isOver(s.db.Now())
-	arrived.isAnswer = arrived.isBrowsers
-	return arrived, err
-}
-
-// arriveBySAML is arrive for what package acs has received.
-func (s *SignOn) arriveBySAML(ctx context.Context, conID string, query url.Values, tabs []Tab) (arrived arrival, err error) {
 	received, isOurs, err := s.acs.Open(ctx, conID, query)
 	if err != nil || !isOurs {
 		return arrived, err
 	}
 	arrived.received = &received
-	for _, tab := range tabs {
-		var f flow
-		isOpen, err := s.texts.Open(ctx, conID, tab.Name, tab.Value, &f)
-		if err != nil {
-			return arrived, err
-		}
-		if !isOpen || f.Request == "" || f.isOver(s.db.Now()) {
-			continue
-		}
-		arrived.flow, arrived.isBrowsers = f, true
-		if arrived.isAnswer = f.isAnsweredBy(received); arrived.isAnswer {
-			arrived.tab = tab.Name
-			break
-		}
-	}
-	return arrived, nil
-}
-
-// isAnsweredBy reports whether the response is to the flow's request; one that was refused before that was known, by its
-// RelayState.
-func (f flow) isAnsweredBy(r acs.Received) bool {
-	if r.Request != "" {
-		return r.Request == f.Request
-	}
-	return r.State == f.State
+	arrived.Found, err = s.tabs.ByRequest(ctx, conID, received.Request, received.State, tabs)
+	return arrived, err
 }
 
 // counters returns what the callback counts in if it ends refused: nothing if it has counted at acs.
@@ -82,7 +44,7 @@ func (arrived arrival) counters(by doorward.Caller) []access.Counter {
 	switch r := arrived.received; {
 	case r != nil && r.Fault != nil && !r.Fault.Unavailable:
 		return nil
-	case arrived.isBrowsers:
+	case arrived.IsBrowsers:
 		return refusals(by)
 	}
 	return strayCounters(by)
@@ -91,7 +53,7 @@ func (arrived arrival) counters(by doorward.Caller) []access.Counter {
 // take uses up what the browser has begun, and what the provider has answered to it. Errors: sign_on_state if it was
 // used before; sign_on_refused if it is the answer to another browser's request.
 func (a *attempt) take(ctx context.Context, arrived arrival) error {
-	if !arrived.isAnswer {
+	if !arrived.IsAnswer {
 		f := answer.Fault{Check: fault.CheckInResponseTo, Seen: "a response to a request of another browser", Advice: oidcrp.AdviceStartAgain}
 		if refused := a.received.Fault; refused != nil {
 			f = *refused
@@ -100,7 +62,7 @@ func (a *attempt) take(ctx context.Context, arrived arrival) error {
 	}
 	unused, replayed := false, (*answer.Fault)(nil)
 	err := a.s.writer.Upkeep(ctx, func(tx *store.Tx) (err error) {
-		unused, err = tx.UseState(ctx, useHash("state", a.flow.State), a.flow.At.Add(FlowLife+time.Minute))
+		unused, err = tx.UseState(ctx, useHash("state", a.flow.State), a.flow.At.Add(flow.Life+time.Minute))
 		if err != nil || !unused || a.received == nil || a.received.Fault != nil {
 			return err
 		}
@@ -160,8 +122,8 @@ func (a *attempt) judgeSAML(pending bool) judged {
 
 // stepUpContexts are the authentication contexts of which a step-up demands one of a SAML provider: those that the
 // connection trusts.
-func stepUpContexts(c doorward.Connection, f flow) []string {
-	if f.Purpose != ForStepUp || !c.TrustFactor {
+func stepUpContexts(c doorward.Connection, f flow.Flow) []string {
+	if f.Purpose != flow.ForStepUp || !c.TrustFactor {
 		return nil
 	}
 	return c.FactorACR

@@ -12,6 +12,7 @@ import (
 
 	"github.com/doorward/doorward"
 	"github.com/doorward/doorward/app/apptest"
+	"github.com/doorward/doorward/app/clientsecret"
 	"github.com/doorward/doorward/app/connection"
 	"github.com/doorward/doorward/app/signon"
 	"github.com/doorward/doorward/app/user"
@@ -213,7 +214,7 @@ func (s *site) make(m mistake) {
 func (s *site) test(meanwhile func()) doorward.ConnectionTest {
 	w := s.w
 	w.Helper()
-	test, err := w.Node(0).SignOn.Test(w.Context(), s.owner.Caller, s.conID)
+	test, err := w.Node(0).Tests.Make(w.Context(), s.owner.Caller, s.conID)
 	w.NoError(err)
 	b := s.browser().as(s.owner)
 	address, err := b.start(signon.Ask{Test: test.ID})
@@ -223,7 +224,7 @@ func (s *site) test(meanwhile func()) doorward.ConnectionTest {
 	}
 	_, err = b.finish(b.callback(address))
 	w.NoError(err)
-	test, err = w.Node(0).Connections.Test(w.Context(), s.owner.Caller, s.conID, test.ID)
+	test, err = w.Node(0).Tests.Show(w.Context(), s.owner.Caller, s.conID, test.ID)
 	w.NoError(err)
 	return test
 }
@@ -326,7 +327,7 @@ func TestTestThatNeverEnds(t *testing.T) {
 		s.provider.Change(func(p *oidctest.Settings) { p.Apps[0].RedirectURIs = []string{"https://doorward.example/callback"} })
 		wait := func(begins bool, advice string) {
 			t.Helper()
-			test, err := w.Node(0).SignOn.Test(w.Context(), s.owner.Caller, s.conID)
+			test, err := w.Node(0).Tests.Make(w.Context(), s.owner.Caller, s.conID)
 			w.NoError(err)
 			if begins {
 				address, err := s.browser().as(s.owner).start(signon.Ask{Test: test.ID})
@@ -336,7 +337,7 @@ func TestTestThatNeverEnds(t *testing.T) {
 				}
 			}
 			clock.Move(doorward.TestLife)
-			test, err = w.Node(0).Connections.Test(w.Context(), s.owner.Caller, s.conID, test.ID)
+			test, err = w.Node(0).Tests.Show(w.Context(), s.owner.Caller, s.conID, test.ID)
 			w.NoError(err)
 			if check, got := notable(test); test.Status != doorward.TestFailed || check != "callback" || got != advice {
 				t.Errorf("the test ends with %s, %+v", test.Status, test.Checks)
@@ -355,7 +356,7 @@ func TestClaimsOfTestsEnd(t *testing.T) {
 		s := w.site("acme.example", doorward.JITDomains)
 		tester := s.member("tester", doorward.RoleOwner)
 		s.says("veravanish", "veravanish@elsewhere.example", map[string]any{"name": "Veravanish"}) // no random text has it
-		test, err := w.Node(0).SignOn.Test(w.Context(), tester.Caller, s.conID)
+		test, err := w.Node(0).Tests.Make(w.Context(), tester.Caller, s.conID)
 		w.NoError(err)
 		b := s.browser().as(tester)
 		address, err := b.start(signon.Ask{Test: test.ID})
@@ -378,7 +379,7 @@ func TestClaimsOfTestsEnd(t *testing.T) {
 			t.Errorf("after the erasure of who tested they are in %v", got)
 		}
 		clock.Move(doorward.TestsKept)
-		if _, err := w.Node(0).Connections.Test(w.Context(), s.owner.Caller, s.conID, test.ID); apptest.Code(err) != doorward.CodeNotFound {
+		if _, err := w.Node(0).Tests.Show(w.Context(), s.owner.Caller, s.conID, test.ID); apptest.Code(err) != doorward.CodeNotFound {
 			t.Errorf("a day later the test is answered %v", err)
 		}
 		w.NoError(w.Node(0).Connections.Sweep(w.Context()))
@@ -491,14 +492,14 @@ func TestLastSecretIsKept(t *testing.T) {
 		first, err := w.Node(0).Connections.Connection(w.Context(), s.owner.Caller, s.conID)
 		w.NoError(err)
 		remove := func(secretID string) doorward.Code {
-			return apptest.Code(w.Node(0).Connections.DeleteSecret(w.Context(), s.owner.Caller, s.conID, secretID))
+			return apptest.Code(w.Node(0).ClientSecrets.Delete(w.Context(), s.owner.Caller, s.conID, secretID))
 		}
 		w.write(func(tx *store.Tx) error { return s.setMode(tx, doorward.SSORequired) })
 		if code := remove(first.Secrets[0].ID); code != doorward.CodeSSORequiredHere {
 			t.Errorf("the last secret is answered %q", code)
 		}
 		s.in(s.browser().signIn())
-		next, err := w.Node(0).Connections.AddSecret(w.Context(), s.owner.Caller, s.conID, connection.NewSecret{Secret: "the next one"})
+		next, err := w.Node(0).ClientSecrets.Add(w.Context(), s.owner.Caller, s.conID, clientsecret.Typed{Secret: "the next one"})
 		w.NoError(err)
 		if code := remove(first.Secrets[0].ID); code != "" {
 			t.Errorf("the one that was replaced is answered %q", code)

@@ -7,6 +7,7 @@ import (
 	"github.com/doorward/doorward"
 	"github.com/doorward/doorward/app/access"
 	"github.com/doorward/doorward/app/factor"
+	"github.com/doorward/doorward/app/flow"
 	"github.com/doorward/doorward/app/joining"
 	"github.com/doorward/doorward/app/proof"
 )
@@ -54,9 +55,9 @@ func (s *SignOn) resume(ctx context.Context, by doorward.Caller, conID, cookie s
 	if err != nil {
 		return attempt{}, held{}, err
 	}
-	a, h := attempt{s: s, by: by, connection: c, flow: flow{Purpose: ForSignIn}, counters: refusals(by)}, held{}
+	a, h := attempt{s: s, by: by, connection: c, flow: flow.Flow{Purpose: flow.ForSignIn}, counters: refusals(by)}, held{}
 	isOurs, err := s.texts.Open(ctx, conID, HeldCookie, cookie, &h)
-	if err == nil && (!isOurs || isOver(h.At, s.db.Now()) || !bytes.Equal(h.By, providerOf(c.InForce))) {
+	if err == nil && (!isOurs || flow.IsOver(h.At, s.db.Now()) || !bytes.Equal(h.By, providerOf(c.InForce))) {
 		err = stateError()
 	}
 	h.Connection, h.Issuer = c, c.InForce.IdentityIssuer() // By says that it is the same

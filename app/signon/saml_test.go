@@ -13,6 +13,7 @@ import (
 	"github.com/doorward/doorward"
 	"github.com/doorward/doorward/app/acs"
 	"github.com/doorward/doorward/app/apptest"
+	"github.com/doorward/doorward/app/flow"
 	"github.com/doorward/doorward/app/signon"
 	"github.com/doorward/doorward/internal/samlsp/metadata"
 	"github.com/doorward/doorward/internal/samlsp/samltest"
@@ -616,7 +617,7 @@ func TestRaceTabsBySAML(t *testing.T) {
 		for range 32 {
 			forms = append(forms, b.begin(signon.Ask{}))
 		}
-		if len(b.tabs) != signon.MaxTabs {
+		if len(b.tabs) != flow.MaxTabs {
 			t.Fatalf("the browser keeps %d sign-ins", len(b.tabs))
 		}
 		errs := apptest.Concurrently(64, func(i int) error {
@@ -631,7 +632,7 @@ func TestRaceTabsBySAML(t *testing.T) {
 			}
 		}
 		w.WantOnly(errs, "", doorward.CodeSignOnRefused, doorward.CodeSignOnState)
-		if in != signon.MaxTabs || w.count("sessions WHERE issuer = '"+s.conID+"'") != in {
+		if in != flow.MaxTabs || w.count("sessions WHERE issuer = '"+s.conID+"'") != in {
 			t.Errorf("%d sign-ins of 32 tabs succeed", in)
 		}
 	})

@@ -30,7 +30,7 @@ func TestTestByLink(t *testing.T) {
 		s, other := w.site("acme.example", doorward.JITOff), w.site("zeta.example", doorward.JITOff)
 		s.says("subject-1", "ann@acme.example", nil)
 		link, otherLink := s.setupLink(), other.setupLink()
-		test, err := w.Node(0).SignOn.Test(w.Context(), link, s.conID)
+		test, err := w.Node(0).Tests.Make(w.Context(), link, s.conID)
 		w.NoError(err)
 		for what, one := range map[string]struct {
 			b    *browser
@@ -54,7 +54,7 @@ func TestTestByLink(t *testing.T) {
 			t.Errorf("the result is %+v", done)
 		}
 		shown := func(by doorward.Caller) doorward.ConnectionTest {
-			test, err := w.Node(1).Connections.Test(w.Context(), by, s.conID, test.ID)
+			test, err := w.Node(1).Tests.Show(w.Context(), by, s.conID, test.ID)
 			w.NoError(err)
 			return test
 		}
@@ -64,7 +64,7 @@ func TestTestByLink(t *testing.T) {
 		if got := shown(s.owner.Caller); len(got.Claims) == 0 {
 			t.Error("the OWNER is shown no claims")
 		}
-		if _, err := w.Node(0).Connections.Test(w.Context(), otherLink, s.conID, test.ID); apptest.Code(err) != doorward.CodeNotFound {
+		if _, err := w.Node(0).Tests.Show(w.Context(), otherLink, s.conID, test.ID); apptest.Code(err) != doorward.CodeNotFound {
 			t.Errorf("another link: %v", err)
 		}
 	})

@@ -52,13 +52,3 @@ func (s *SignOn) Names(ctx context.Context, sessions []doorward.Session) (map[do
 	}
 	return names, nil
 }
-
-// ShowTest returns the result of a test of the connection, to whom has begun it: in the same session. Errors:
-// not_found, unavailable.
-func (s *SignOn) ShowTest(ctx context.Context, by doorward.Caller, conID, id string) (doorward.ConnectionTest, error) {
-	test, err := s.db.Read().ConnectionTest(ctx, id)
-	if errors.Is(err, store.ErrNone) || err == nil && !isOfBrowser(test, conID, by.SessionID) {
-		err = doorward.Fail(doorward.CodeNotFound, "")
-	}
-	return test, err
-}

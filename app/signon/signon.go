@@ -14,14 +14,13 @@
 //
 // A refusal writes nothing but an entry in the connection's protocol and a count for the trail. Where
 // somebody has to agree or to prove an account first, what the provider said is held in another sealed cookie,
-// and is used once (prove.go).
+// and is used once (prove.go). A test of a connection is a sign-in up to what the provider says; see package testrun.
 //
 // A provider speaks for its own tenant.
 package signon
 
 import (
 	"context"
-	"encoding/base32"
 	"errors"
 	"net/url"
 
@@ -29,12 +28,14 @@ import (
 	"github.com/doorward/doorward/app/access"
 	"github.com/doorward/doorward/app/acs"
 	"github.com/doorward/doorward/app/factor"
+	"github.com/doorward/doorward/app/flow"
 	"github.com/doorward/doorward/app/joining"
 	"github.com/doorward/doorward/app/login"
 	"github.com/doorward/doorward/app/proof"
 	"github.com/doorward/doorward/app/provider"
 	"github.com/doorward/doorward/app/sealed"
 	"github.com/doorward/doorward/app/session"
+	"github.com/doorward/doorward/app/testrun"
 	"github.com/doorward/doorward/store"
 )
 
@@ -43,12 +44,14 @@ type SignOn struct {
 	writer      *access.Writer
 	db          *store.DB
 	connections *provider.Client
+	tests       *testrun.Tests
 	joining     *joining.Joining
 	login       *login.Login
 	factors     *factor.Factors
 	verifier    *proof.Verifier
 	sessions    *session.Sessions
 	texts       *sealed.Texts
+	tabs        *flow.Tabs
 	acs         *acs.Receiver
 
 	starts starts
@@ -57,13 +60,13 @@ type SignOn struct {
 }
 
 // New returns the feature.
-func New(writer *access.Writer, db *store.DB, connections *provider.Client, l *login.Login, factors *factor.Factors,
+func New(writer *access.Writer, db *store.DB, connections *provider.Client, tests *testrun.Tests, l *login.Login, factors *factor.Factors,
 	verifier *proof.Verifier, sessions *session.Sessions,
 ) *SignOn {
 	texts := sealed.New(writer, secretName, "cookies of sign-ins")
 	return &SignOn{
-		writer: writer, db: db, connections: connections, joining: joining.New(db, factors), login: l, factors: factors, verifier: verifier, sessions: sessions,
-		texts: texts, acs: acs.New(writer, db, connections, texts), tally: newTally(),
+		writer: writer, db: db, connections: connections, tests: tests, joining: joining.New(db, factors), login: l, factors: factors, verifier: verifier, sessions: sessions,
+		texts: texts, tabs: flow.New(texts, db), acs: acs.New(writer, db, connections, texts), tally: newTally(),
 	}
 }
 
@@ -74,8 +77,6 @@ const secretName = "signon"
 func (s *SignOn) Receive(ctx context.Context, by doorward.Caller, conID string, form url.Values) (url.Values, error) {
 	return s.acs.Receive(ctx, by, conID, form)
 }
-
-var base32Text = base32.StdEncoding.WithPadding(base32.NoPadding)
 
 // Result is how a callback, or the answer to what was asked after it, has ended. One of Outcome, Raised, Held,
 // Second and Test is set.

@@ -12,6 +12,7 @@ import (
 	"github.com/doorward/doorward"
 	"github.com/doorward/doorward/app/apptest"
 	"github.com/doorward/doorward/app/connection"
+	"github.com/doorward/doorward/app/flow"
 	"github.com/doorward/doorward/app/login"
 	"github.com/doorward/doorward/app/signon"
 	"github.com/doorward/doorward/app/user"
@@ -93,7 +94,7 @@ func TestReplay(t *testing.T) {
 		s.says("subject-1", "ann@acme.example", nil)
 		b := s.browser()
 		var tabs []string
-		for range signon.MaxTabs {
+		for range flow.MaxTabs {
 			address, err := b.start(signon.Ask{})
 			w.NoError(err)
 			tabs = append(tabs, address)

@@ -1,37 +1,36 @@
 package signon
 
 import (
-	"bytes"
 	"context"
-	"crypto/sha256"
-	"errors"
-	"slices"
 	"strings"
-	"time"
 	"unicode"
 
 	"github.com/doorward/doorward"
+	"github.com/doorward/doorward/app/flow"
 	"github.com/doorward/doorward/app/provider"
 	"github.com/doorward/doorward/internal/oidcrp"
 	"github.com/doorward/doorward/internal/samlsp"
 	"github.com/doorward/doorward/internal/samlsp/fault"
-	"github.com/doorward/doorward/store"
 )
 
 // Ask says what a sign-in is for.
 type Ask struct {
-	Return    string // where it leads, an address that the caller has allowed; empty: home
-	LoginHint string // the address that the person has typed; empty: none
-	Test      string // id of the test that it is; empty: none
-	SetupLink string // id of the set-up link by which the browser has begun, for a test; empty: none
-	StepUp    bool   // it proves the caller's session again, if that is one of the connection
-	Tabs      []Tab  // the browser's cookies that TabPrefix begins
+	Return    string     // where it leads, an address that the caller has allowed; empty: home
+	LoginHint string     // the address that the person has typed; empty: none
+	Test      string     // id of the test that it is; empty: none
+	SetupLink string     // id of the set-up link by which the browser has begun, for a test; empty: none
+	StepUp    bool       // it proves the caller's session again, if that is one of the connection
+	Tabs      []flow.Tab // the browser's cookies that flow.TabPrefix begins
 }
+
+// maxReturn is the longest return address that is kept, in bytes: with it the cookie stays far below the 4,096 bytes that
+// browsers take.
+const maxReturn = 1024
 
 // Begun is a sign-in that has begun.
 type Begun struct {
 	URL  string // of the provider
-	Tab  Tab
+	Tab  flow.Tab
 	Drop []string // names of cookies that the browser is to delete
 }
 
@@ -49,19 +48,19 @@ func (s *SignOn) Start(ctx context.Context, by doorward.Caller, conID string, as
 	if err != nil {
 		return Begun{}, err
 	}
-	begun := Begun{Tab: Tab{Name: tabOf(f.State)}}
+	var begun Begun
 	if begun.URL, err = s.address(ctx, c, &f, pending, ask); err != nil {
 		return Begun{}, err
 	}
-	if begun.Tab.Value, err = s.texts.Seal(ctx, conID, begun.Tab.Name, f); err != nil {
+	if begun.Tab, err = s.tabs.Seal(ctx, conID, f); err != nil {
 		return Begun{}, err
 	}
-	begun.Drop, err = s.surplus(ctx, conID, ask.Tabs)
+	begun.Drop, err = s.tabs.Surplus(ctx, conID, ask.Tabs)
 	return begun, err
 }
 
 // address returns where the browser goes, and notes in the flow which request it takes there.
-func (s *SignOn) address(ctx context.Context, c doorward.Connection, f *flow, pending bool, ask Ask) (address string, err error) {
+func (s *SignOn) address(ctx context.Context, c doorward.Connection, f *flow.Flow, pending bool, ask Ask) (address string, err error) {
 	if c.Type == doorward.SAML {
 		address, f.Request, err = s.acs.Begin(ctx, c.ID, pending, samlsp.Ask{RelayState: f.State, Fresh: f.Fresh, Contexts: stepUpContexts(c, *f)})
 		return address, refusedIfIncomplete(err, fault.CheckCertificate)
@@ -90,15 +89,14 @@ func (s *SignOn) ready(ctx context.Context, conID string, pending bool) (provide
 }
 
 // flow returns what the sign-in is for, and whether it is by parameters that await a switch.
-func (s *SignOn) flow(ctx context.Context, by doorward.Caller, c doorward.Connection, ask Ask) (f flow, pending bool, err error) {
-	f = flow{Flow: oidcrp.Begin(s.db.Now()), Purpose: ForSignIn}
+func (s *SignOn) flow(ctx context.Context, by doorward.Caller, c doorward.Connection, ask Ask) (f flow.Flow, pending bool, err error) {
+	f = flow.Flow{Flow: oidcrp.Begin(s.db.Now()), Purpose: flow.ForSignIn}
 	if len(ask.Return) <= maxReturn {
 		f.Return = ask.Return
 	}
 	if ask.Test != "" {
-		test, err := s.beginTest(ctx, by, c, ask)
-		f.Purpose, f.Test = ForTest, test.ID
-		f.ByLink = isOfBrowser(test, c.ID, ask.SetupLink)
+		test, byLink, err := s.tests.Begin(ctx, by, c.ID, ask.Test, ask.SetupLink)
+		f.Purpose, f.Test, f.ByLink = flow.ForTest, test.ID, byLink
 		return f, test.Pending, err
 	}
 	signsIn, err := s.signsIn(ctx, s.db.Read(), c)
@@ -106,71 +104,9 @@ func (s *SignOn) flow(ctx context.Context, by doorward.Caller, c doorward.Connec
 		err = doorward.Fail(doorward.CodeNotFound, "")
 	}
 	if ask.StepUp && by.SessionID != "" && string(by.Issuer) == c.ID {
-		f.Purpose, f.Session, f.Fresh = ForStepUp, by.SessionID, true
+		f.Purpose, f.Session, f.Fresh = flow.ForStepUp, by.SessionID, true
 	}
 	return f, false, err
-}
-
-// beginTest uses up the test, for the browser with the session, or the set-up link, that has asked for it.
-func (s *SignOn) beginTest(ctx context.Context, by doorward.Caller, c doorward.Connection, ask Ask) (doorward.ConnectionTest, error) {
-	test, err := s.db.Read().ConnectionTest(ctx, ask.Test)
-	if errors.Is(err, store.ErrNone) || err == nil && !isOfBrowser(test, c.ID, by.SessionID) && !isOfBrowser(test, c.ID, ask.SetupLink) {
-		err = doorward.Fail(doorward.CodeNotFound, "")
-	}
-	if err == nil {
-		test, err = s.connections.BeginTest(ctx, ask.Test, test.BrowserHash)
-	}
-	if doorward.HasCode(err, doorward.CodeNotFound) {
-		err = doorward.Fail(doorward.CodeNotFound, "This test has begun before, is more than 10 minutes old, was asked for in another browser, or the connection has changed since. Begin another one.")
-	}
-	return test, err
-}
-
-// isOfBrowser reports whether the test is one of the connection that the session, or the set-up link, with the id
-// has asked for.
-func isOfBrowser(test doorward.ConnectionTest, conID, asker string) bool {
-	return test.ConnectionID == conID && asker != "" && bytes.Equal(test.BrowserHash, browserHash(asker))
-}
-
-// browserOf returns the id of what the caller's browser is known by.
-func browserOf(by doorward.Caller) string {
-	if by.Kind == doorward.BySetupLink {
-		return by.ID
-	}
-	return by.SessionID
-}
-
-// browserHash names the browser of a session, or of a set-up link, in the row of a test.
-func browserHash(id string) []byte {
-	sum := sha256.Sum256([]byte(id))
-	return sum[:]
-}
-
-// surplus returns the names of the cookies to delete: those that are over, and the oldest, so that with a
-// further one there are MaxTabs. Cookies of other connections stay, unless there are too many.
-func (s *SignOn) surplus(ctx context.Context, conID string, tabs []Tab) (drop []string, err error) {
-	type open struct {
-		name string
-		at   time.Time
-	}
-	var kept []open
-	for _, tab := range tabs {
-		var f flow
-		isOurs, err := s.texts.Open(ctx, conID, tab.Name, tab.Value, &f)
-		switch {
-		case err != nil:
-			return nil, err
-		case isOurs && f.isOver(s.db.Now()):
-			drop = append(drop, tab.Name)
-		default: // of another connection: as if it were the oldest
-			kept = append(kept, open{tab.Name, f.At})
-		}
-	}
-	slices.SortFunc(kept, func(a, b open) int { return a.at.Compare(b.at) })
-	for len(kept) >= MaxTabs {
-		drop, kept = append(drop, kept[0].name), kept[1:]
-	}
-	return drop, nil
 }
 
 // maxHint is the longest address (RFC 5321, section 4.5.3.1.3, with erratum 1690).

@@ -11,6 +11,7 @@ import (
 
 	"github.com/doorward/doorward"
 	"github.com/doorward/doorward/app/apptest"
+	"github.com/doorward/doorward/app/flow"
 	"github.com/doorward/doorward/app/login"
 	"github.com/doorward/doorward/app/signon"
 	"github.com/doorward/doorward/internal/oidcrp/oidctest"
@@ -161,9 +162,9 @@ func (b *browser) as(p apptest.Person) *browser {
 func (b *browser) signOn() *signon.SignOn { return b.s.w.Node(b.node).SignOn }
 
 // cookies are those of sign-ins that have begun.
-func (b *browser) cookies() (all []signon.Tab) {
+func (b *browser) cookies() (all []flow.Tab) {
 	for name, value := range b.tabs {
-		all = append(all, signon.Tab{Name: name, Value: value})
+		all = append(all, flow.Tab{Name: name, Value: value})
 	}
 	return all
 }

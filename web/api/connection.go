@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/doorward/doorward"
+	"github.com/doorward/doorward/app/clientsecret"
 	"github.com/doorward/doorward/app/connection"
 	"github.com/doorward/doorward/internal/jwt"
 	"github.com/doorward/doorward/web/front"
@@ -452,7 +453,7 @@ func (a *api) addClientSecret(ctx context.Context, c *front.Call, in clientSecre
 	if err != nil {
 		return doorward.ConnectionSecret{}, err
 	}
-	return a.app.Connections.AddSecret(ctx, c.Caller, id, connection.NewSecret{Secret: in.ClientSecret, ExpiresAt: in.ExpiresAt})
+	return a.app.ClientSecrets.Add(ctx, c.Caller, id, clientsecret.Typed{Secret: in.ClientSecret, ExpiresAt: in.ExpiresAt})
 }
 
 var docDeleteClientSecret = front.Doc{
@@ -470,7 +471,7 @@ func (a *api) deleteClientSecret(ctx context.Context, c *front.Call, _ front.Non
 	if err != nil {
 		return front.None{}, err
 	}
-	return front.None{}, a.app.Connections.DeleteSecret(ctx, c.Caller, id, secretID)
+	return front.None{}, a.app.ClientSecrets.Delete(ctx, c.Caller, id, secretID)
 }
 
 type connectionKeySet struct {

@@ -86,7 +86,7 @@ func (a *api) connectionTest(ctx context.Context, c *front.Call, _ front.None) (
 	if err != nil {
 		return v, err
 	}
-	test, err := a.app.Connections.Test(ctx, c.Caller, id, testID)
+	test, err := a.app.Tests.Show(ctx, c.Caller, id, testID)
 	if err != nil {
 		return v, err
 	}

@@ -6,6 +6,7 @@ import (
 
 	"github.com/doorward/doorward"
 	"github.com/doorward/doorward/app/acs"
+	"github.com/doorward/doorward/app/flow"
 	"github.com/doorward/doorward/app/signon"
 	"github.com/doorward/doorward/internal/samlsp"
 	"github.com/doorward/doorward/web/front"
@@ -89,14 +90,14 @@ func (a *api) startSignOn(ctx context.Context, c *front.Call) (string, error) {
 	for _, name := range begun.Drop {
 		c.SetCookie(name, "", 0)
 	}
-	c.SetCookie(begun.Tab.Name, begun.Tab.Value, int(signon.FlowLife.Seconds()))
+	c.SetCookie(begun.Tab.Name, begun.Tab.Value, int(flow.Life.Seconds()))
 	return begun.URL, nil
 }
 
 // tabsOf returns the browser's cookies of sign-ins that have begun.
-func tabsOf(c *front.Call) (all []signon.Tab) {
-	for name, value := range c.CookiesLike(signon.TabPrefix) {
-		all = append(all, signon.Tab{Name: name, Value: value})
+func tabsOf(c *front.Call) (all []flow.Tab) {
+	for name, value := range c.CookiesLike(flow.TabPrefix) {
+		all = append(all, flow.Tab{Name: name, Value: value})
 	}
 	return all
 }
@@ -245,9 +246,9 @@ func (a *api) testConnection(ctx context.Context, c *front.Call, _ front.None) (
 	if err != nil {
 		return begunTestView{}, err
 	}
-	test, err := a.app.SignOn.Test(ctx, c.Caller, conID)
+	test, err := a.app.Tests.Make(ctx, c.Caller, conID)
 	if err != nil {
 		return begunTestView{}, err
 	}
-	return begunTestView{test.ID, a.app.SignOn.TestURL(test)}, nil
+	return begunTestView{test.ID, a.app.Tests.URL(test)}, nil
 }

@@ -219,7 +219,7 @@ func (h *console) addConnectionSecret(ctx context.Context, c *ui.Call) (ui.View,
 	if err != nil {
 		return ui.View{}, err
 	}
-	_, err = h.app.Connections.AddSecret(ctx, c.Caller, p.ID, typed)
+	_, err = h.app.ClientSecrets.Add(ctx, c.Caller, p.ID, typed)
 	return redirectDone(c, connectionPath+"/"+p.ID, "connection-secret-add", nil), err
 }
 
@@ -305,7 +305,7 @@ func (h *console) testConnection(ctx context.Context, c *ui.Call) (ui.View, erro
 	if err != nil {
 		return ui.View{}, err
 	}
-	begun, err := h.app.SignOn.Test(ctx, c.Caller, p.ID)
+	begun, err := h.app.Tests.Make(ctx, c.Caller, p.ID)
 	if err != nil {
 		return ui.View{}, err
 	}
@@ -319,7 +319,7 @@ func (h *console) fillTest(ctx context.Context, c *ui.Call, body *connectionPage
 	if id != "" && !front.IsID(id, doorward.PrefixTest) { // mistyped
 		return nil
 	}
-	found, err := h.app.Connections.Test(ctx, c.Caller, body.Connection.ID, id)
+	found, err := h.app.Tests.Show(ctx, c.Caller, body.Connection.ID, id)
 	if doorward.HasCode(err, doorward.CodeNotFound) {
 		return nil // a day later it is gone
 	}
@@ -327,8 +327,8 @@ func (h *console) fillTest(ctx context.Context, c *ui.Call, body *connectionPage
 		return err
 	}
 	shown := ui.NewTestResult(found, body.Connection.Connection, body.Guide, "")
-	if h.app.SignOn.CanBegin(c.Caller, found) {
-		shown.URL = h.app.SignOn.TestURL(found)
+	if h.app.Tests.CanBegin(c.Caller, found) {
+		shown.URL = h.app.Tests.URL(found)
 	}
 	body.Test, body.Claims = &shown, readable(found.Claims)
 	return nil

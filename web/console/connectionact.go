@@ -64,7 +64,7 @@ var connectionActions = map[string]connectionAction{
 		return connection.Ended{}, h.app.SetupLinks.End(ctx, c.Caller, id)
 	}},
 	"secret": {danger: true, of: doorward.PrefixClientSecret, tab: "secrets", do: func(ctx context.Context, h *console, c *ui.Call, id, of string) (connection.Ended, error) {
-		return connection.Ended{}, h.app.Connections.DeleteSecret(ctx, c.Caller, id, of)
+		return connection.Ended{}, h.app.ClientSecrets.Delete(ctx, c.Caller, id, of)
 	}},
 	"certificate": {danger: true, of: ofCertificate, tab: "certificates", do: func(ctx context.Context, h *console, c *ui.Call, id, of string) (connection.Ended, error) {
 		return h.takeCertificate(ctx, c, id, of)

@@ -145,7 +145,7 @@ func (h *hosted) saveTypedSecret(ctx context.Context, c *ui.Call, s setupStep) e
 	}
 	has, err := h.app.Connections.HasSecret(ctx, c.Caller, s.Connection.ID, secret.Secret, secret.ExpiresAt)
 	if err == nil && !has {
-		_, err = h.app.Connections.AddSecret(ctx, c.Caller, s.Connection.ID, secret)
+		_, err = h.app.ClientSecrets.Add(ctx, c.Caller, s.Connection.ID, secret)
 	}
 	if err != nil {
 		return err
@@ -161,7 +161,7 @@ func (h *hosted) saveTypedSecret(ctx context.Context, c *ui.Call, s setupStep) e
 func (h *hosted) deleteSetupSecret(ctx context.Context, c *ui.Call, s setupStep) (ui.View, error) {
 	id, err := c.ID("id", doorward.PrefixClientSecret)
 	if err == nil {
-		err = h.app.Connections.DeleteSecret(ctx, c.Caller, s.Connection.ID, id)
+		err = h.app.ClientSecrets.Delete(ctx, c.Caller, s.Connection.ID, id)
 	}
 	return toStep(c, "provider", "setup-secret-deleted"), err
 }
@@ -253,7 +253,7 @@ func (h *hosted) showSetupTest(ctx context.Context, c *ui.Call, s setupStep) (ui
 	if id != "" && !front.IsID(id, doorward.PrefixTest) { // mistyped
 		return v, nil
 	}
-	found, err := h.app.Connections.Test(ctx, c.Caller, s.Connection.ID, id)
+	found, err := h.app.Tests.Show(ctx, c.Caller, s.Connection.ID, id)
 	if doorward.HasCode(err, doorward.CodeNotFound) { // none yet, or a day later it is gone
 		return v, nil
 	}
@@ -265,8 +265,8 @@ func (h *hosted) showSetupTest(ctx context.Context, c *ui.Call, s setupStep) (ui
 
 // beginSetupTest leads to the provider, and back to the page of the test.
 func (h *hosted) beginSetupTest(ctx context.Context, c *ui.Call, s setupStep) (ui.View, error) {
-	begun, err := h.app.SignOn.Test(ctx, c.Caller, s.Connection.ID)
-	return c.Redirect(h.app.SignOn.TestURL(begun)), err
+	begun, err := h.app.Tests.Make(ctx, c.Caller, s.Connection.ID)
+	return c.Redirect(h.app.Tests.URL(begun)), err
 }
 
 // setupProtocol is the step with what was tested, what has failed, and why.

@@ -185,7 +185,7 @@ func (h *hosted) showSignOnTest(ctx context.Context, c *ui.Call) (ui.View, error
 	if err != nil {
 		return ui.View{}, err
 	}
-	test, err := h.app.SignOn.ShowTest(ctx, c.Caller, conID, id)
+	test, err := h.app.Tests.ShowInBrowser(ctx, c.Caller, conID, id)
 	if err != nil {
 		return ui.View{}, err
 	}

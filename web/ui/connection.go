@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/doorward/doorward"
+	"github.com/doorward/doorward/app/clientsecret"
 	"github.com/doorward/doorward/app/connection"
 	"github.com/doorward/doorward/internal/oidcrp"
 	"github.com/doorward/doorward/internal/publicdomain"
@@ -186,7 +187,7 @@ func TypedParameters(c *Call) (issuer, clientID, clientAuth, emailFrom *string) 
 
 // TypedSecret returns the client secret of a form with its end: the last second of the typed day (UTC), so that pages
 // show the same day. Errors: validation_failed, for what is no day.
-func TypedSecret(c *Call) (typed connection.NewSecret, err error) {
+func TypedSecret(c *Call) (typed clientsecret.Typed, err error) {
 	typed.Secret = strings.TrimSpace(c.Value("clientSecret"))
 	day := strings.TrimSpace(c.Value("expiresAt"))
 	if day == "" {

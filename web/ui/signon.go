@@ -5,6 +5,7 @@ import (
 
 	"github.com/doorward/doorward"
 	"github.com/doorward/doorward/app/factor"
+	"github.com/doorward/doorward/app/flow"
 	"github.com/doorward/doorward/app/login"
 	"github.com/doorward/doorward/app/setuplink"
 	"github.com/doorward/doorward/app/signon"
@@ -53,7 +54,7 @@ func AfterSignOn(c *front.Call, conID string, by doorward.Caller, r signon.Resul
 	}
 	switch {
 	case r.Held != "":
-		c.SetCookie(signon.HeldCookie, r.Held, int(signon.FlowLife.Seconds()))
+		c.SetCookie(signon.HeldCookie, r.Held, int(flow.Life.Seconds()))
 		return page(SignOnPage(conID) + "/continue")
 	case r.Test != "" && r.ByLink:
 		return c.Site().BasePath() + SetupTestPage(r.Test)

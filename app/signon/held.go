@@ -11,59 +11,7 @@ import (
 	"github.com/doorward/doorward"
 	"github.com/doorward/doorward/app/joining"
 	"github.com/doorward/doorward/app/provider"
-	"github.com/doorward/doorward/internal/oidcrp"
 )
-
-// Limits of what a browser keeps of sign-ins that have begun.
-const (
-	FlowLife = 10 * time.Minute
-	MaxTabs  = 5 // sign-ins at once; a further one ends the oldest
-	// maxReturn is the longest return address that is kept, in bytes: with it the cookie stays far below
-	// the 4,096 bytes that browsers take.
-	maxReturn = 1024
-)
-
-// Purpose is what a sign-in at the provider is for.
-type Purpose string
-
-// The purposes.
-const (
-	ForSignIn Purpose = "sign_in"
-	ForTest   Purpose = "test"
-	ForStepUp Purpose = "step_up"
-)
-
-// flow is a sign-in at a provider that has begun. It lies sealed in a cookie of the browser.
-type flow struct {
-	oidcrp.Flow
-	Purpose Purpose `json:"purpose"`
-	Test    string  `json:"test,omitempty"`    // the test's id
-	ByLink  bool    `json:"byLink,omitempty"`  // a set-up link has asked for the test
-	Session string  `json:"session,omitempty"` // of a step-up
-	Return  string  `json:"return,omitempty"`  // as it was asked for, and allowed then
-	// Request is the id of a request of SAML, whose RelayState is Flow.State; empty: OpenID Connect.
-	Request string `json:"request,omitempty"`
-}
-
-// isOver reports whether the flow's time has passed.
-func (f flow) isOver(now time.Time) bool { return isOver(f.At, now) }
-
-// isOver reports whether what was made at an instant is older than FlowLife, or of a clock that was ahead.
-func isOver(made, now time.Time) bool {
-	return now.After(made.Add(FlowLife)) || now.Before(made.Add(-time.Minute))
-}
-
-// Tab is a cookie by which a browser keeps a sign-in that has begun.
-type Tab struct{ Name, Value string }
-
-// TabPrefix begins the names of these cookies.
-const TabPrefix = "doorward_sso_"
-
-// tabOf returns the name of the cookie with the flow of a state.
-func tabOf(state string) string {
-	sum := sha256.Sum256([]byte("tab\x00" + state))
-	return TabPrefix + strings.ToLower(base32Text.EncodeToString(sum[:8]))
-}
 
 // held is what a provider has said of somebody, while the person is asked for something before the session.
 // It lies sealed in a cookie, and is used once.

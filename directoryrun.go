@@ -109,12 +109,19 @@ type DirectoryPerson struct {
 	Name        string           `json:"name,omitempty"`
 	Role        Role             `json:"role,omitempty"`
 	Floor       Role             `json:"floor,omitempty"` // what an OWNER gave by hand
+	Apart       bool             `json:"apart,omitempty"` // no mapping of a group gave the role: somebody did, a sign-in, or jitRole
 	SuspendedBy []string         `json:"suspendedBy,omitempty"`
-	Since       time.Time        `json:"since,omitzero"` // of the membership
+	// Invitation is how far somebody is who isn't a member: PENDING, or REVOKED by somebody else than the directory, or
+	// EXPIRED while the directory says active; empty: the directory has switched them off.
+	Invitation InvitationState `json:"invitation,omitempty"`
+	Since      time.Time        `json:"since,omitzero"` // of the membership
 	Said        DirectoryUser    `json:"said,omitzero"`
 	Others      []DirectoryUser  `json:"others,omitempty"` // what other directories say of the person
 	Places      []DirectoryPlace `json:"places,omitempty"`
 }
+
+// IsInvited reports whether an invitation of the person is on its way.
+func (p *DirectoryPerson) IsInvited() bool { return p != nil && p.Invitation == InvitationPending }
 
 // DirectoryPlace is somebody's place in a group.
 type DirectoryPlace struct {

@@ -149,6 +149,26 @@ type DirectoryEntry struct {
 	Member    doorward.User // of members: id, address, name, role, status, reasons and when they joined
 	IsMember  bool
 	CreatedAt time.Time
+
+	// Of those who aren't members: until when an invitation to the address is pending, whoever has sent it, nil: none is;
+	// and the state of the one that the directory has sent last, empty: none, or it has revoked it.
+	InvitedUntil *time.Time
+	Invitation   doorward.InvitationState
+}
+
+// InvitationAt returns how far somebody is who isn't a member, see doorward.DirectoryPerson.
+func (e DirectoryEntry) InvitationAt(now time.Time) doorward.InvitationState {
+	switch {
+	case e.IsMember:
+		return ""
+	case e.InvitedUntil != nil && now.Before(*e.InvitedUntil):
+		return doorward.InvitationPending
+	case e.Invitation == doorward.InvitationRevoked:
+		return doorward.InvitationRevoked
+	case e.Said.Active:
+		return doorward.InvitationExpired
+	}
+	return ""
 }
 
 // The people of the tenant $2 as the connection $1 sees them: members, and those whom the directory has described who aren't
@@ -159,7 +179,9 @@ const (
 	directoryPeople  = directoryMembers + ` UNION ALL ` + directoryInvited + ` ORDER BY made_at, sort_id`
 
 	selectDirectoryEntry = `SELECT coalesce(d.id, (SELECT min(o.id) FROM directory_users o WHERE o.tenant_id = $2 AND o.user_id = p.member_id), p.member_id), p.made_at,
-  u.id, u.email, m.name, m.role, m.status, m.suspended_by, u.managed_by, ` + directoryUserColumns + `
+  u.id, u.email, m.name, m.role, m.status, m.suspended_by, u.managed_by,
+  CASE WHEN p.member_id IS NULL THEN (SELECT i.expires_at FROM invitations i WHERE i.tenant_id = $2 AND i.email = d.address AND i.state = 'PENDING') END,
+  CASE WHEN p.member_id IS NULL THEN (SELECT o.state FROM invitations o WHERE o.id = d.invitation_id) END, ` + directoryUserColumns + `
 FROM (`
 	// A member has one row of the connection's, unless two of its rows had one address.
 	joinDirectoryEntry = `) p LEFT JOIN memberships m ON m.tenant_id = $2 AND m.user_id = p.member_id LEFT JOIN users u ON u.id = p.member_id
@@ -187,6 +209,8 @@ func directoryEntryFields(e *DirectoryEntry) []any {
 		nullableText{(*string)(&m.Status)},
 		(*words)(&m.SuspendedBy),
 		nullableText{&m.ManagedBy},
+		nullableTime{&e.InvitedUntil},
+		nullableText{(*string)(&e.Invitation)},
 		nullableText{&d.ID},
 		nullableText{&d.ConnectionID},
 		nullableText{&d.TenantID},

@@ -177,12 +177,19 @@ func (tx *Tx) AcceptInvitation(ctx context.Context, id string) (bool, error) {
 	return tx.affected(ctx, sqlAcceptInvitation, micros(tx.Now), id)
 }
 
+// What directories say of people is about these invitations no more: nobody has decided about the people.
+const sqlUnlinkInvitationsBy = `UPDATE directory_users SET invitation_id = NULL WHERE invitation_id IN (SELECT i.id FROM invitations i
+WHERE i.tenant_id = $2 AND i.invited_by = $3 AND i.state = 'PENDING' AND i.expires_at > $1)`
+
 const sqlRevokeInvitationsBy = `UPDATE invitations SET state = 'REVOKED', revoked_at = $1
 WHERE tenant_id = $2 AND invited_by = $3 AND state = 'PENDING' AND expires_at > $1`
 
 // RevokeInvitationsBy revokes the pending invitations that the user sent in
 // the tenant, and returns how many.
 func (tx *Tx) RevokeInvitationsBy(ctx context.Context, tenantID, userID string) (int64, error) {
+	if err := tx.run(ctx, sqlUnlinkInvitationsBy, micros(tx.Now), tenantID, userID); err != nil {
+		return 0, err
+	}
 	return tx.exec(ctx, sqlRevokeInvitationsBy, micros(tx.Now), tenantID, userID)
 }
 

@@ -43,7 +43,7 @@ func (d *Directories) change(ctx context.Context, by doorward.Caller, id string,
 		if err != nil {
 			return err
 		}
-		was, err := userOf(e)
+		was, err := userOf(e, w.tx.Now)
 		if err != nil {
 			return err
 		}
@@ -63,7 +63,11 @@ func (d *Directories) change(ctx context.Context, by doorward.Caller, id string,
 		return u, cmp.Or(d.tellRefused(ctx, by, refused), refused.error)
 	}
 	if err == nil && heldByOthers {
-		d.Record(ctx, by, doorward.Attempt{Outcome: doorward.AttemptDone, Check: CheckSuspended, Advice: AdviceReinstate, Subject: u.UserName, UserID: u.ID})
+		a := doorward.Attempt{Outcome: doorward.AttemptDone, Check: CheckSuspended, Advice: AdviceReinstate, Subject: u.UserName, UserID: u.ID}
+		if u.State == Revoked {
+			a.Check, a.Advice = CheckRevoked, AdviceRevoked
+		}
+		d.Record(ctx, by, a)
 	}
 	return u, err
 }
@@ -91,7 +95,7 @@ func (w *work) update(e store.DirectoryEntry, said scim.User) error {
 		return err
 	}
 	if !e.IsMember {
-		return w.updateInvited(e.Said, row, address, NameOf(said))
+		return w.updateInvited(e, row, address, said)
 	}
 	if err := w.updateMember(e.Member, address, said); err != nil {
 		return err
@@ -171,27 +175,29 @@ func (w *work) setAddress(m doorward.User, address string) error {
 }
 
 // updateInvited writes what the directory says of somebody who isn't a member: another address, or switching them off, ends
-// the invitation, and switching them on sends one. Another address may make them a member at once.
-func (w *work) updateInvited(before, row doorward.DirectoryUser, address, name string) error {
-	isSame := address == row.Address && row.Active == before.Active
-	if !isSame {
+// the invitation; switching them on, or saying active once it has expired, sends one. What somebody has revoked by hand stays
+// revoked, until somebody invites by hand.
+func (w *work) updateInvited(e store.DirectoryEntry, row doorward.DirectoryUser, address string, said scim.User) error {
+	state := e.InvitationAt(w.tx.Now)
+	isRevoked, moved := state == doorward.InvitationRevoked, address != row.Address
+	if !isRevoked && (moved || e.Said.Active && !row.Active) {
 		if err := invite.EndPending(w.ctx, w.tx, w.con.TenantID, row.Address); err != nil {
 			return err
 		}
 		row.InvitationID = ""
 	}
-	moved := address != row.Address
 	row.Address = address
-	if err := w.save(before, row); err != nil || isSame {
+	if err := w.save(e.Said, row); err != nil || isRevoked {
 		return err
 	}
 	if moved {
-		return w.remake(row, name)
+		return w.remake(row, NameOf(said))
 	}
-	if !row.Active {
-		return nil
+	saysActive := said.Active != nil && *said.Active
+	if row.Active && (!e.Said.Active || saysActive && state == doorward.InvitationExpired) {
+		return w.inviteAgain(row, NameOf(said))
 	}
-	return w.inviteAgain(row, name)
+	return nil
 }
 
 // remake decides once more what becomes of somebody whose address is another one.

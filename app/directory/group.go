@@ -171,7 +171,7 @@ func (d *Directories) DeleteGroup(ctx context.Context, by doorward.Caller, id st
 		was := stateOfGroup(g)
 		for _, m := range w.con.Mappings {
 			if m.GroupID == id {
-				was.Mapped = append(was.Mapped, m.Group)
+				was.Mapped, w.gave = append(was.Mapped, m.Group), append(w.gave, m.Role)
 			}
 		}
 		mapped, err := w.tx.UnmatchGroup(ctx, w.con.ID, id)
@@ -252,7 +252,12 @@ func (w *work) settleGroup(before, after doorward.DirectoryGroup, in, out []stri
 // from now on.
 func (w *work) mapGroup(g doorward.DirectoryGroup, changed []string) error {
 	waiting := slices.ContainsFunc(w.con.Mappings, func(m doorward.GroupMapping) bool { return m.GroupID == "" })
-	wasMapped := slices.ContainsFunc(w.con.Mappings, func(m doorward.GroupMapping) bool { return m.GroupID == g.ID })
+	wasMapped := false
+	for _, m := range w.con.Mappings {
+		if m.GroupID == g.ID {
+			wasMapped, w.gave = true, append(w.gave, m.Role)
+		}
+	}
 	matched := false
 	if waiting {
 		var err error

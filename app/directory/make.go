@@ -41,7 +41,7 @@ func (d *Directories) Make(ctx context.Context, by doorward.Caller, said scim.Us
 
 // shown returns the person as the transaction has left them.
 func (w *work) shown(id string) (User, error) {
-	return shown(w.ctx, w.tx.Reader, w.tx.By, id)
+	return shown(w.ctx, w.tx.Reader, w.tx.By, id, w.tx.Now)
 }
 
 // fill writes what the directory says into the row. Whether somebody is active is no attribute: it is answered from the

@@ -16,6 +16,7 @@ const (
 	CheckLastOwner = "last_owner" // the last OWNER, or the last one with a way back
 	CheckRefused   = "refused"    // by a quota, a policy, or the form of the request
 	CheckSuspended = "suspended"  // a reason of somebody else holds
+	CheckRevoked   = "revoked"    // somebody has revoked the invitation by hand
 	CheckMembers   = "groups"     // somebody was removed from a group who isn't in it
 )
 
@@ -36,6 +37,7 @@ const (
 	AdviceSize      = "scim_size"       // send less at once
 	AdviceQuota     = "scim_quota"      // more people than the tenant may have
 	AdviceReinstate = "reinstate"       // as for sign-ins
+	AdviceRevoked   = "scim_revoked"    // invite the person by hand
 	AdviceMembers   = "scim_members"    // nothing to do
 	AdviceDomain    = "scim_domain"     // prove the domain, or let the connection invite
 	AdviceAllowed   = "scim_allowed"    // the tenant's settings don't allow the domain
@@ -47,7 +49,7 @@ const (
 // Advices are all of them, but AdviceReinstate, which sign-ins have, too.
 var Advices = []string{
 	AdviceSecret, AdviceDisabled, AdviceDraft, AdviceTenant, AdviceUnknown, AdviceUnique, AdviceOwner, AdviceFilter, AdviceSyntax, AdviceTarget,
-	AdviceValue, AdviceMutable, AdviceSize, AdviceQuota, AdviceMembers, AdviceDomain, AdviceAllowed, AdviceAddress, AdviceMember, AdviceOwn,
+	AdviceValue, AdviceMutable, AdviceSize, AdviceQuota, AdviceMembers, AdviceDomain, AdviceAllowed, AdviceAddress, AdviceMember, AdviceOwn, AdviceRevoked,
 }
 
 // RefusedSecret is the refusal of a secret that is known: it has ended, or its connection is disabled.

@@ -13,14 +13,22 @@ import (
 	"github.com/doorward/doorward/store"
 )
 
-// Invited is the state of a person who hasn't accepted the invitation yet.
-const Invited = "invited"
+// How far somebody is who isn't a member. Only with Invited they are answered as active, if the directory has said that.
+const (
+	Invited = "invited" // hasn't accepted the invitation yet
+	Revoked = "revoked" // somebody has revoked it by hand: the directory sends no further one
+	Expired = "expired" // nobody has accepted it in time: the next active: true sends another one
+)
+
+var invitationStates = map[doorward.InvitationState]string{
+	doorward.InvitationPending: Invited, doorward.InvitationRevoked: Revoked, doorward.InvitationExpired: Expired,
+}
 
 // User is a person as the directory is answered. Active says whether the person may sign in, by all reasons of suspension.
 type User struct {
 	ID string
 	scim.User
-	State   string // Invited, or empty
+	State   string // Invited, Revoked, Expired; empty: a member, or switched off by the directory
 	Groups  []doorward.DirectoryGroup
 	Created time.Time
 	Changed time.Time
@@ -28,7 +36,7 @@ type User struct {
 
 // userOf returns the person as the directory is answered. Of members whom it hasn't described, e-mail and name are those of
 // the membership.
-func userOf(e store.DirectoryEntry) (User, error) {
+func userOf(e store.DirectoryEntry, now time.Time) (User, error) {
 	u := User{ID: e.ID, Created: e.CreatedAt, Changed: e.CreatedAt}
 	if !e.IsSaid {
 		u.User = described(e.Member)
@@ -41,8 +49,9 @@ func userOf(e store.DirectoryEntry) (User, error) {
 	active := e.Said.Active
 	if e.IsMember {
 		active = e.Member.Status == doorward.UserActive
-	} else if e.Said.InvitationID != "" {
-		u.State = Invited
+	} else {
+		u.State = invitationStates[e.InvitationAt(now)]
+		active = active && u.State == Invited
 	}
 	u.Active = &active
 	return u, nil
@@ -69,6 +78,7 @@ func described(m doorward.User) scim.User {
 type Page struct {
 	Total int
 	Users []User
+	now   time.Time
 }
 
 // Users returns the people whom the filter selects, from the one with the number start on, counted from 1, in the order
@@ -78,7 +88,7 @@ func (d *Directories) Users(ctx context.Context, by doorward.Caller, filter scim
 		return page, nil
 	}
 	err = d.db.Snapshot(ctx, func(read store.Reader) error {
-		page = Page{}
+		page = Page{now: d.db.Now()}
 		if err := page.read(ctx, read, by, filter, start, count); err != nil {
 			return err
 		}
@@ -124,7 +134,7 @@ func (p *Page) readAll(ctx context.Context, read store.Reader, by doorward.Calle
 }
 
 func (p *Page) add(e store.DirectoryEntry) error {
-	u, err := userOf(e)
+	u, err := userOf(e, p.now)
 	p.Users = append(p.Users, u)
 	return err
 }
@@ -142,7 +152,7 @@ func (p *Page) scan(ctx context.Context, read store.Reader, by doorward.Caller, 
 
 // match adds the person if the filter selects them, and they are in the window.
 func (p *Page) match(e store.DirectoryEntry, filter scim.Filter, start, count int) error {
-	u, err := userOf(e)
+	u, err := userOf(e, p.now)
 	if err != nil || !matches(u, filter) {
 		return err
 	}
@@ -211,19 +221,19 @@ func (d *Directories) User(ctx context.Context, by doorward.Caller, id string) (
 		return u, notFound(store.ErrNone)
 	}
 	err = d.db.Snapshot(ctx, func(read store.Reader) error {
-		u, err = shown(ctx, read, by, id)
+		u, err = shown(ctx, read, by, id, d.db.Now())
 		return err
 	})
 	return u, notFound(err)
 }
 
 // shown returns the person with the id, with their groups.
-func shown(ctx context.Context, read store.Reader, by doorward.Caller, id string) (User, error) {
+func shown(ctx context.Context, read store.Reader, by doorward.Caller, id string, now time.Time) (User, error) {
 	e, err := find(ctx, read, by, id)
 	if err != nil {
 		return User{}, err
 	}
-	u, err := userOf(e)
+	u, err := userOf(e, now)
 	if err != nil {
 		return User{}, err
 	}

@@ -16,7 +16,8 @@ import (
 // State returns what the database says of the person with the id, as the connection's directory knows it; nil: they are no
 // User. withPlaces: also the places in groups of the tenant's directories, and what other directories say. Errors:
 // unavailable.
-func State(ctx context.Context, read store.Reader, c doorward.Connection, id string, withPlaces bool) (*doorward.DirectoryPerson, error) {
+func State(ctx context.Context, tx *access.Tx, c doorward.Connection, id string, withPlaces bool) (*doorward.DirectoryPerson, error) {
+	read := tx.Reader
 	e, err := find(ctx, read, asDirectory(c), id)
 	if errors.Is(err, store.ErrNone) {
 		return nil, nil
@@ -26,7 +27,7 @@ func State(ctx context.Context, read store.Reader, c doorward.Connection, id str
 	}
 	s := &doorward.DirectoryPerson{
 		UserID: e.Member.ID, Address: cmp.Or(e.Member.Email, e.Said.Address), Name: e.Member.Name, Role: e.Member.Role,
-		SuspendedBy: e.Member.Suspensions(), Said: e.Said,
+		SuspendedBy: e.Member.Suspensions(), Invitation: e.InvitationAt(tx.Now), Said: e.Said,
 	}
 	if !e.IsMember {
 		if withPlaces {
@@ -57,8 +58,15 @@ func asDirectory(c doorward.Connection) doorward.Caller {
 	return doorward.Caller{Principal: doorward.Principal{ConnectionID: c.ID, TenantID: c.TenantID}}
 }
 
+// state is State with what else an effect keeps.
 func (w *work) state(id string) (*doorward.DirectoryPerson, error) {
-	return State(w.ctx, w.tx.Reader, w.con, id, w.places)
+	s, err := State(w.ctx, w.tx, w.con, id, w.places)
+	if err != nil || s == nil || s.UserID == "" || w.isDueRole {
+		return s, err
+	}
+	mapped, err := w.tx.MappedRolesOf(w.ctx, w.con.TenantID, s.UserID)
+	s.Apart = !slices.Contains(slices.Concat(mapped, w.gave), s.Role)
+	return s, err
 }
 
 // effect records the difference of two states of a person, unless there is none.
@@ -82,7 +90,7 @@ func (w *work) effect(id string, before, after *doorward.DirectoryPerson) error 
 
 func (w *work) kindOf(before, after *doorward.DirectoryPerson) doorward.DirectoryEffectKind {
 	isOff := func(s *doorward.DirectoryPerson) bool {
-		return slices.Contains(s.SuspendedBy, w.con.ID) || s.UserID == "" && !s.Said.Active
+		return slices.Contains(s.SuspendedBy, w.con.ID) || s.UserID == "" && !(s.Said.Active && s.IsInvited())
 	}
 	switch {
 	case before == nil:

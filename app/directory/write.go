@@ -24,6 +24,9 @@ type work struct {
 	isDue  bool // roles are due after the transaction
 	places bool // effects keep places in groups, of people who are about to be removed
 	run    *recorder
+
+	gave      []doorward.Role // by mappings, to those who have left the group that is changed
+	isDueRole bool            // a role is given that was due: which groups the person has left isn't known any more
 }
 
 // write runs do in a transaction, under the lock on the tenant: two writes of directories, on any nodes, come one after the
@@ -78,7 +81,10 @@ func (d *Directories) finishRoles(ctx context.Context, by doorward.Caller) error
 	err := member.FinishDue(ctx, d.writer, on, func(tx *access.Tx) (more bool, err error) {
 		tx.By = by // who has changed the groups
 		_, err = d.work(ctx, tx, func(w *work) (err error) {
-			more, err = member.MapDueRoles(ctx, tx, w.con, true, func(userID string) error { return w.mapRoles([]string{userID}) })
+			more, err = member.MapDueRoles(ctx, tx, w.con, true, func(userID string) error {
+				w.isDueRole = true
+				return w.mapRoles([]string{userID})
+			})
 			return err
 		})
 		return more, err

@@ -99,31 +99,39 @@ func (u *undoing) place(groupID, memberID string) (moved bool, why doorward.Undo
 	if again, err := u.tx.MovedAgain(u.ctx, moves[len(moves)-1]); err != nil || again {
 		return false, doorward.UndoneChangedSince, err
 	}
-	if !wasIn {
-		removed, err := u.tx.RemovePlaces(u.ctx, groupID, []string{memberID})
-		if err != nil {
-			return false, "", err
+	if wasIn {
+		if _, err := u.tx.DirectoryGroup(u.ctx, u.con.ID, groupID); err != nil {
+			why, err = orNone(err, doorward.UndoneChangedSince)
+			return false, why, err
 		}
-		return len(removed) > 0, "", u.mapRole(memberID)
+		if comesBack, err := u.isOrWas(memberID); err != nil || !comesBack {
+			return false, doorward.UndoneChangedSince, err
+		}
 	}
-	if _, err := u.tx.DirectoryGroup(u.ctx, u.con.ID, groupID); err != nil {
-		why, err = orNone(err, doorward.UndoneChangedSince)
-		return false, why, err
-	}
-	comesBack, err := u.isOrWas(memberID)
-	if err != nil || !comesBack {
-		return false, doorward.UndoneChangedSince, err
-	}
-	added, err := u.tx.AddPlaces(u.ctx, groupID, []string{memberID})
+	moved, err = u.movePlace(groupID, memberID, wasIn)
+	return moved, "", err
+}
+
+// movePlace brings the member into the group, or takes them out of it. The role follows.
+func (u *undoing) movePlace(groupID, memberID string, in bool) (bool, error) {
+	follows, err := u.follows(groupID, memberID)
 	if err != nil {
-		return false, "", err
+		return false, err
 	}
-	return len(added) > 0, "", u.mapRole(memberID)
+	change := u.tx.RemovePlaces
+	if in {
+		change = u.tx.AddPlaces
+	}
+	moved, err := change(u.ctx, groupID, []string{memberID})
+	if err == nil && follows {
+		err = u.mapRole(memberID)
+	}
+	return len(moved) > 0, err
 }
 
 // isOrWas reports whether the person is a User, or was one before the run, which has removed them.
 func (u *undoing) isOrWas(id string) (bool, error) {
-	now, err := directory.State(u.ctx, u.tx.Reader, u.con, id, false)
+	now, err := directory.State(u.ctx, u.tx, u.con, id, false)
 	if err != nil || now != nil {
 		return now != nil, err
 	}
@@ -133,7 +141,7 @@ func (u *undoing) isOrWas(id string) (bool, error) {
 
 // mapRole gives a member the role that the groups give.
 func (u *undoing) mapRole(id string) error {
-	now, err := directory.State(u.ctx, u.tx.Reader, u.con, id, false)
+	now, err := directory.State(u.ctx, u.tx, u.con, id, false)
 	if err != nil || !isMember(now) {
 		return err
 	}
@@ -171,7 +179,7 @@ func (u *undoing) person(id string) (plan, error) {
 
 // leaveNoPlace removes the places of somebody who wasn't brought back.
 func (u *undoing) leaveNoPlace(p plan) error {
-	if p.now != nil || slices.Contains(p.do, Rejoin) || slices.Contains(p.do, Invite) {
+	if p.now != nil || slices.ContainsFunc(p.do, func(d Step) bool { return d == Rejoin || d == Invite || d == Remake }) {
 		return nil
 	}
 	return u.tx.LeaveGroups(u.ctx, u.con.ID, p.subjectID)
@@ -185,10 +193,15 @@ func (u *undoing) perform(p plan, d Step) error {
 		return u.invite(p)
 	case Uninvite:
 		return u.uninvite(p)
+	case Remake:
+		return u.remakeUser(p)
 	case Leave:
 		if !isMember(p.now) {
 			return u.withdraw(p.now.Said)
 		}
+	}
+	if !isMember(p.now) {
+		return u.say(p, d == Resume)
 	}
 	m, err := u.tx.User(u.ctx, u.con.TenantID, p.now.UserID)
 	if err != nil {
@@ -228,10 +241,8 @@ func (u *undoing) rejoin(was *doorward.DirectoryPerson) error {
 	if err := u.tx.SetRoleFloor(u.ctx, m.TenantID, m.ID, was.Floor); err != nil {
 		return err
 	}
-	if len(was.SuspendedBy) > 0 {
-		if _, err := u.tx.SetSuspensions(u.ctx, m.TenantID, m.ID, was.SuspendedBy); err != nil {
-			return err
-		}
+	if err := u.suspendAgain(was); err != nil {
+		return err
 	}
 	if err := u.sayAgain(was); err != nil {
 		return err
@@ -241,6 +252,31 @@ func (u *undoing) rejoin(was *doorward.DirectoryPerson) error {
 	}
 	return u.tx.RecordAlso(u.ctx, doorward.UserJoin, member.Object(m),
 		doorward.Change{Field: doorward.FieldEmail, To: m.Email}, doorward.Change{Field: doorward.FieldRole, To: string(m.Role)})
+}
+
+// suspendAgain brings reasons of suspension back. That of a connection which was deleted since becomes an administrator's, who
+// could lift it as well: nobody gets access by the undo whom somebody had suspended.
+func (u *undoing) suspendAgain(was *doorward.DirectoryPerson) error {
+	var reasons []string
+	for _, reason := range was.SuspendedBy {
+		if reason != doorward.ByAdministrator {
+			_, err := u.tx.Connection(u.ctx, reason)
+			if errors.Is(err, store.ErrNone) {
+				reason, err = doorward.ByAdministrator, nil
+			}
+			if err != nil {
+				return err
+			}
+		}
+		if !slices.Contains(reasons, reason) {
+			reasons = append(reasons, reason)
+		}
+	}
+	if len(reasons) == 0 {
+		return nil
+	}
+	_, err := u.tx.SetSuspensions(u.ctx, u.con.TenantID, was.UserID, reasons)
+	return err
 }
 
 // placeAgain brings back the places in groups that are there.
@@ -331,16 +367,31 @@ func (u *undoing) invite(p plan) error {
 	if p.now != nil {
 		said = p.now.Said
 	}
-	said.UserID, said.InvitationID, said.Active = "", "", p.before.Said.Active
-	if said.Active {
-		inv, err := invite.ByDirectory(u.ctx, u.tx, u.con, said.Address, nameOf(said))
+	inv, err := invite.ByDirectory(u.ctx, u.tx, u.con, said.Address, nameOf(said))
+	if err != nil {
+		return err
+	}
+	said.UserID, said.InvitationID, said.Active = "", inv.ID, p.before.Said.Active
+	if p.now != nil {
+		return u.tx.UpdateDirectoryUser(u.ctx, said)
+	}
+	if err := u.tx.InsertDirectoryUser(u.ctx, said); err != nil {
+		return err
+	}
+	return u.placeAgain(p.before)
+}
+
+// remakeUser brings back somebody whom the run has removed and who wasn't invited then. What somebody had revoked stays so.
+func (u *undoing) remakeUser(p plan) error {
+	said := p.before.Said
+	if said.InvitationID != "" {
+		_, err := u.tx.Invitation(u.ctx, said.InvitationID)
+		if errors.Is(err, store.ErrNone) {
+			said.InvitationID, err = "", nil
+		}
 		if err != nil {
 			return err
 		}
-		said.InvitationID = inv.ID
-	}
-	if p.now != nil {
-		return u.tx.UpdateDirectoryUser(u.ctx, said)
 	}
 	if err := u.tx.InsertDirectoryUser(u.ctx, said); err != nil {
 		return err
@@ -359,16 +410,16 @@ func nameOf(said doorward.DirectoryUser) string {
 
 func (u *undoing) uninvite(p plan) error {
 	said := p.now.Said
-	if err := invite.EndPending(u.ctx, u.tx, u.con.TenantID, said.Address); err != nil {
+	if err := invite.EndSent(u.ctx, u.tx, u.con, said.Address); err != nil {
 		return err
 	}
-	said.Active, said.InvitationID = false, ""
+	said.Active, said.InvitationID = p.before.Said.Active, ""
 	return u.tx.UpdateDirectoryUser(u.ctx, said)
 }
 
 // withdraw removes somebody whom the run has invited.
 func (u *undoing) withdraw(said doorward.DirectoryUser) error {
-	if err := invite.EndPending(u.ctx, u.tx, u.con.TenantID, said.Address); err != nil {
+	if err := invite.EndSent(u.ctx, u.tx, u.con, said.Address); err != nil {
 		return err
 	}
 	if err := u.tx.LeaveGroups(u.ctx, u.con.ID, said.ID); err != nil {

@@ -6,7 +6,6 @@ import (
 
 	"github.com/doorward/doorward"
 	"github.com/doorward/doorward/app/directory"
-	"github.com/doorward/doorward/app/member"
 	"github.com/doorward/doorward/store"
 )
 
@@ -26,7 +25,7 @@ const (
 	// Of places and groups, to which an undo comes before people.
 
 	Move   Step = "moved"  // places in groups come back, or end
-	Remake Step = "remade" // a group that the run has deleted comes back
+	Remake Step = "remade" // a group that the run has deleted comes back; so does a User without an invitation
 )
 
 // plan is what the undo does for a person, and why it leaves something as it is.
@@ -60,7 +59,7 @@ func (u *undoing) plan(id string) (p plan, err error) {
 		p.before, err = placesOf(p.before, effects)
 	}
 	if err == nil {
-		p.now, err = directory.State(u.ctx, u.tx.Reader, u.con, id, false)
+		p.now, err = directory.State(u.ctx, u.tx, u.con, id, false)
 	}
 	if err != nil {
 		return p, err
@@ -110,6 +109,8 @@ func changedBetween(effects []doorward.DirectoryEffect) (doorward.Undone, error)
 			return "", err
 		case left != nil && !isMember(left) && isMember(found):
 			return doorward.UndoneJoined, nil
+		case left != nil && found != nil && !isMember(left) && !isInvitedAlike(left, found):
+			return doorward.UndoneChangedSince, nil
 		case !isDecidedAlike(left, found):
 			return doorward.UndoneChangedSince, nil
 		}
@@ -180,25 +181,48 @@ func (p *plan) compareMade() {
 	}
 }
 
-// compareInvited is compare for somebody who was no member before the run, nor after it.
+// compareInvited is compare for somebody who was no member before the run, nor after it. An invitation that wasn't on its way
+// before the run doesn't come back.
 func (p *plan) compareInvited() {
+	was, is := p.before, p.after
 	switch {
-	case p.before == nil && p.now == nil: // neither invited before, nor now
-	case p.before == nil && p.after == nil: // made and removed by the run
+	case was == nil && p.now == nil: // neither invited before, nor now
+	case was == nil && is == nil: // made and removed by the run
 		p.why = doorward.UndoneChangedSince
-	case isMember(p.now), p.after == nil && p.now != nil, p.after != nil && p.now == nil:
+	case isMember(p.now), is == nil && p.now != nil, is != nil && p.now == nil:
 		p.why = doorward.UndoneChangedSince
-	case p.before == nil:
-		p.doIf(p.now.Said.Active == p.after.Said.Active, Leave)
-	case p.after == nil:
+	case was == nil:
+		p.doIf(isInvitedAlike(is, p.now), Leave)
+	case is == nil && was.IsInvited():
 		p.do = append(p.do, Invite)
-	case p.before.Said.Active != p.after.Said.Active:
-		d := Uninvite
-		if p.before.Said.Active {
-			d = Invite
+	case is == nil:
+		p.do = append(p.do, Remake)
+	default:
+		if d := switched(was, is); d != "" {
+			p.doIf(isInvitedAlike(is, p.now), d)
 		}
-		p.doIf(p.now.Said.Active == p.after.Said.Active, d)
 	}
+}
+
+// switched returns the step that takes back how somebody was switched who is no member; empty: they weren't.
+func switched(was, is *doorward.DirectoryPerson) Step {
+	switch {
+	case was.IsInvited() && !is.IsInvited():
+		return Invite
+	case !was.IsInvited() && is.IsInvited():
+		return Uninvite
+	case was.Said.Active && !is.Said.Active:
+		return Resume
+	case !was.Said.Active && is.Said.Active:
+		return Suspend
+	}
+	return ""
+}
+
+// isInvitedAlike reports whether nobody has decided about somebody who isn't a member: that an invitation has expired is no
+// decision.
+func isInvitedAlike(left, found *doorward.DirectoryPerson) bool {
+	return left.Said.Active == found.Said.Active && (left.Invitation == found.Invitation || left.IsInvited() && found.Invitation == doorward.InvitationExpired)
 }
 
 // check drops what can't be done, and says why.
@@ -219,7 +243,7 @@ func (u *undoing) check(p *plan) error {
 
 // obstacle returns why a step can't be done; empty: it can.
 func (u *undoing) obstacle(p *plan, d Step) (doorward.Undone, error) {
-	if d == Invite && p.now == nil {
+	if (d == Invite || d == Remake) && p.now == nil {
 		if why, err := u.taken(p.before.Said); why != "" || err != nil {
 			return why, err
 		}
@@ -235,9 +259,9 @@ func (u *undoing) obstacle(p *plan, d Step) (doorward.Undone, error) {
 		if _, err := u.tx.Account(u.ctx, p.before.UserID); err != nil {
 			return orNone(err, doorward.UndoneErased)
 		}
-		return u.roleObstacle(p.before)
+		return u.roleObstacle(p)
 	case GiveRole:
-		return u.roleObstacle(p.before)
+		return u.roleObstacle(p)
 	case Suspend:
 		if p.now.Role == doorward.RoleOwner {
 			return doorward.UndoneOwner, nil
@@ -246,41 +270,61 @@ func (u *undoing) obstacle(p *plan, d Step) (doorward.Undone, error) {
 	return "", nil
 }
 
-// isChangedAgain reports whether what the run has done was taken back since, and then done once more: by a later run, or by
-// hand. Nobody can tell that from how the person is now, and it was decided anew.
+// isChangedAgain reports whether somebody else has decided about what the run has done, or has done it once more after it was
+// taken back: a later run, another directory, or somebody by hand. How the person is now needn't show that.
 func (u *undoing) isChangedAgain(p *plan, d Step) (bool, error) {
 	switch d {
 	case Rejoin:
-		again, err := u.isMadeAgain(p)
-		if err != nil || again {
-			return again, err
+		removed := func() (bool, error) {
+			return u.tx.RemovedSince(u.ctx, u.con.TenantID, p.before.UserID, p.last.At)
 		}
-		return u.tx.RemovedSince(u.ctx, u.con.TenantID, p.before.UserID, p.last.At)
-	case Invite:
-		again, err := u.isMadeAgain(p)
-		if err != nil || again {
-			return again, err
+		return anyOf(u.isMadeAgain(p), removed, u.isInvitedByHand(p))
+	case Invite, Remake:
+		return anyOf(u.isMadeAgain(p), u.isInvitedByHand(p), u.isSwitchedAgain(p))
+	case Uninvite:
+		return anyOf(u.isInvitedByHand(p), u.isSwitchedAgain(p))
+	case Resume, Suspend:
+		return u.isSwitchedAgain(p)()
+	case Leave:
+		if !isMember(p.now) {
+			return u.isInvitedByHand(p)()
 		}
-		if again, err = u.tx.InvitedSince(u.ctx, u.con.TenantID, p.last.Address, p.last.At); err != nil || again {
-			return again, err
-		}
-		return u.isSwitchedAgain(p)
-	case Resume, Suspend, Uninvite:
-		return u.isSwitchedAgain(p)
+		return anyOf(u.isRoleDecided(p), u.isSaidByOthers(p))
+	case GiveRole:
+		return anyOf(u.isRoleDecided(p), u.isRoleOfOthers(p))
 	}
 	return false, nil
 }
 
+// anyOf reports whether one of the questions is answered with yes. It asks no further than to that one.
+func anyOf(questions ...func() (bool, error)) (bool, error) {
+	for _, ask := range questions {
+		if yes, err := ask(); yes || err != nil {
+			return yes, err
+		}
+	}
+	return false, nil
+}
+
+// isInvitedByHand reports whether somebody has invited the person since, other than by a directory.
+func (u *undoing) isInvitedByHand(p *plan) func() (bool, error) {
+	return func() (bool, error) { return u.tx.InvitedSince(u.ctx, u.con.TenantID, p.last.Address, p.last.At) }
+}
+
 // isMadeAgain reports whether a later run has made or removed the person, under any id, or somebody with the address.
-func (u *undoing) isMadeAgain(p *plan) (bool, error) {
-	return u.tx.ChangedAgain(u.ctx, p.last, p.userID, [2]doorward.DirectoryEffectKind{doorward.DirectoryMade, doorward.DirectoryRemoved})
+func (u *undoing) isMadeAgain(p *plan) func() (bool, error) {
+	return func() (bool, error) {
+		return u.tx.ChangedAgain(u.ctx, p.last, p.userID, [2]doorward.DirectoryEffectKind{doorward.DirectoryMade, doorward.DirectoryRemoved})
+	}
 }
 
 // isSwitchedAgain reports whether a later run has switched the User on or off.
-func (u *undoing) isSwitchedAgain(p *plan) (bool, error) {
+func (u *undoing) isSwitchedAgain(p *plan) func() (bool, error) {
 	last := p.last
 	last.Address = "" // another User with the address has states of its own
-	return u.tx.ChangedAgain(u.ctx, last, "", [2]doorward.DirectoryEffectKind{doorward.DirectorySuspended, doorward.DirectoryResumed})
+	return func() (bool, error) {
+		return u.tx.ChangedAgain(u.ctx, last, "", [2]doorward.DirectoryEffectKind{doorward.DirectorySuspended, doorward.DirectoryResumed})
+	}
 }
 
 // orNone returns why instead of store.ErrNone.
@@ -321,38 +365,4 @@ func (u *undoing) taken(said doorward.DirectoryUser) (doorward.Undone, error) {
 		return doorward.UndoneAddressTaken, nil
 	}
 	return orNone(err, "")
-}
-
-// roleObstacle says why the person can't have the role from before the run: nothing is raised by an undo above what an OWNER
-// gave by hand, or the mappings give now.
-func (u *undoing) roleObstacle(was *doorward.DirectoryPerson) (doorward.Undone, error) {
-	switch {
-	case !u.rules.Has(was.Role):
-		return doorward.UndoneRoleGone, nil
-	case member.AtMostAdmin(u.rules, was.Role) == "":
-		return doorward.UndoneRoleTooHigh, nil
-	}
-	roles, err := u.tx.MappedRolesOf(u.ctx, u.con.TenantID, was.UserID)
-	if err != nil {
-		return "", err
-	}
-	for _, place := range was.Places {
-		roles = append(roles, u.mapped(place.GroupID)...)
-	}
-	mapped := member.HighestRole(u.rules, append(roles, u.con.JITRole))
-	allowed := member.WithFloor(u.rules, mapped, was.Floor)
-	if u.rules.Rank(was.Role).Outranks(u.rules.Rank(allowed)) {
-		return doorward.UndoneRoleTooHigh, nil
-	}
-	return "", nil
-}
-
-// mapped returns the roles that the connection's mappings give to the group.
-func (u *undoing) mapped(groupID string) (roles []doorward.Role) {
-	for _, m := range u.con.Mappings {
-		if m.GroupID == groupID {
-			roles = append(roles, m.Role)
-		}
-	}
-	return roles
 }

@@ -358,7 +358,7 @@ func (a *attempt) move(id string) (does []Step, err error) {
 }
 
 func (a *attempt) role(id string) (doorward.Role, error) {
-	now, err := directory.State(a.ctx, a.tx.Reader, a.con, id, false)
+	now, err := directory.State(a.ctx, a.tx, a.con, id, false)
 	if err != nil || now == nil {
 		return "", err
 	}

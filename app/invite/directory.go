@@ -45,8 +45,17 @@ func ByDirectory(ctx context.Context, tx *access.Tx, c doorward.Connection, emai
 
 // EndPending revokes the pending invitation to the canonical address, if there is one.
 func EndPending(ctx context.Context, tx *access.Tx, tenantID, email string) error {
+	return endPending(ctx, tx, tenantID, email, func(doorward.Invitation) bool { return true })
+}
+
+// EndSent is EndPending for an invitation that the connection's directory has sent. Those of others stay.
+func EndSent(ctx context.Context, tx *access.Tx, c doorward.Connection, email string) error {
+	return endPending(ctx, tx, c.TenantID, email, func(inv doorward.Invitation) bool { return inv.ServiceKeyID == c.ID })
+}
+
+func endPending(ctx context.Context, tx *access.Tx, tenantID, email string, ends func(doorward.Invitation) bool) error {
 	inv, err := tx.PendingInvitation(ctx, tenantID, email)
-	if errors.Is(err, store.ErrNone) {
+	if errors.Is(err, store.ErrNone) || err == nil && !ends(inv) {
 		return nil
 	}
 	if err != nil {

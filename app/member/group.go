@@ -147,15 +147,16 @@ func mapRoleOf(ctx context.Context, tx *access.Tx, by doorward.Caller, c doorwar
 	if err != nil {
 		return err
 	}
-	role, err := roleByGroups(ctx, tx, c, rules, userID)
+	role, err := RoleByGroups(ctx, tx, c, rules, userID)
 	if err == nil {
 		_, err = MapRole(ctx, tx, by, rules, u, role)
 	}
 	return err
 }
 
-// roleByGroups returns the role that directories give somebody; empty: none that may be given.
-func roleByGroups(ctx context.Context, tx *access.Tx, c doorward.Connection, rules *doorward.Rules, userID string) (doorward.Role, error) {
+// RoleByGroups returns the role that directories give somebody, with the connection's jitRole where no mapping names one of
+// the groups; empty: none that may be given.
+func RoleByGroups(ctx context.Context, tx *access.Tx, c doorward.Connection, rules *doorward.Rules, userID string) (doorward.Role, error) {
 	roles, err := tx.MappedRolesOf(ctx, c.TenantID, userID)
 	if err != nil {
 		return "", err

@@ -124,7 +124,7 @@ func viewPerson(p *doorward.DirectoryPerson) *directoryStateView {
 	if p == nil {
 		return nil
 	}
-	v := directoryStateView{Address: p.Address, Name: p.Name, Role: p.Role, SuspendedBy: p.SuspendedBy, Invited: p.Said.InvitationID != ""}
+	v := directoryStateView{Address: p.Address, Name: p.Name, Role: p.Role, SuspendedBy: p.SuspendedBy, Invited: p.IsInvited()}
 	for _, place := range p.Places {
 		v.Groups = append(v.Groups, place.Name)
 	}

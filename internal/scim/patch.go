@@ -55,10 +55,10 @@ func ParsePatch(body []byte) ([]Operation, error) {
 	return operations, nil
 }
 
-func parseOperation(item jsontext.Value) ([]Operation, error) {
-	o := Operation{named: true}
-	var where string
-	err := eachMember(item, "Send each operation as an object.", func(name string, value jsontext.Value) (err error) {
+// readOperation reads the members of an operation, and returns its path as a text.
+func readOperation(item jsontext.Value) (o Operation, where string, err error) {
+	o.named = true
+	err = eachMember(item, "Send each operation as an object.", func(name string, value jsontext.Value) (err error) {
 		switch lower(name) {
 		case "op":
 			var op string
@@ -71,6 +71,11 @@ func parseOperation(item jsontext.Value) ([]Operation, error) {
 		}
 		return err
 	})
+	return o, where, err
+}
+
+func parseOperation(item jsontext.Value) ([]Operation, error) {
+	o, where, err := readOperation(item)
 	switch {
 	case err != nil:
 		return nil, err

@@ -13,6 +13,7 @@ import (
 
 	"github.com/doorward/doorward"
 	"github.com/doorward/doorward/doorwardtest"
+	"github.com/doorward/doorward/internal/secret"
 	"github.com/doorward/doorward/store"
 )
 
@@ -160,6 +161,24 @@ func TestSCIMInvitations(t *testing.T) {
 		}
 		d.send(t, "PATCH "+connectionsPath+"/"+con, m{"directory": m{"outside": "refuse"}}, owner).ok(http.StatusOK).is("connection.directory.outside", "refuse")
 		d.send(t, "POST "+scimUsers, m{"userName": "new@elsewhere.example"}, idp).refused(http.StatusBadRequest, "invalidValue")
+	})
+}
+
+// A request without a good secret is told which one to send, and where it is made, whatever it came with.
+func TestSCIMUnauthenticated(t *testing.T) {
+	onBoth(t, func(t *testing.T, d *server) {
+		acme := d.Tenant("Acme")
+		_, key := d.newKey(t, acme.Owner, m{})
+		unknown := secret.NewKey("dwc_")
+		for name, with := range map[string]func(*http.Request){
+			"nothing": func(*http.Request) {}, "a session": as(acme.Owner.Token()), "an API key": as(key), "an unknown secret": as(unknown.Reveal()),
+		} {
+			got := d.send(t, "GET "+scimUsers, nil, with)
+			got.refused(http.StatusUnauthorized, "")
+			if detail := got.text("detail"); !strings.Contains(detail, "Bearer dwc_…") || !strings.Contains(detail, "/scim-secrets") || strings.Contains(detail, "cookie") {
+				t.Errorf("%s is answered %q", name, detail)
+			}
+		}
 	})
 }
 

@@ -1,6 +1,10 @@
 package scim
 
-import "testing"
+import (
+	"fmt"
+	"strings"
+	"testing"
+)
 
 // What a body says of active counts whatever it says beside that; what is no value of active makes it count for nothing.
 func TestOffBesideFaults(t *testing.T) {
@@ -34,5 +38,26 @@ func TestOffBesideFaults(t *testing.T) {
 		if got := OffInPatch([]byte(c.body)); got != c.patch {
 			t.Errorf("PATCH %s: off is %t", c.body, got)
 		}
+	}
+}
+
+// A refusal names an attribute as RFC 7643 spells it, however it was sent.
+func TestSpelling(t *testing.T) {
+	for _, name := range []string{
+		"userName", "externalId", "displayName", "name.givenName", "name.familyName", "name.middleName", "name.honorificPrefix", "name.honorificSuffix", "name.formatted",
+		"employeeNumber", "costCenter", "organization", "division", "department", "manager.displayName", "manager.$ref", "emails.display", "emails.type",
+	} {
+		body := fmt.Sprintf(`{"Operations": [{"op": "ADD", "path": %q, "value": {"a": 1}}]}`, strings.ToUpper(name))
+		operations, err := ParsePatch([]byte(body))
+		if err == nil {
+			_, err = PatchUser(User{UserName: "ann", Emails: []EmailItem{{Value: "a"}}}, operations)
+		}
+		if fault, is := err.(*Error); !is || !strings.Contains(fault.Detail, " "+name+".") {
+			t.Errorf("%s: %v", body, err)
+		}
+	}
+	_, err := ParseUser([]byte(`{"USERNAME": "ann", "NAME": {"GIVENNAME": []}, "name.x": 1}`))
+	if fault, is := err.(*Error); !is || !strings.Contains(fault.Detail, " name.givenName.") {
+		t.Errorf("a part of an object: %v", err)
 	}
 }

@@ -160,7 +160,7 @@ func (o *Operation) text() (string, error) {
 	if o.verb == remove {
 		return "", nil
 	}
-	return text(o.path.name, o.value)
+	return text(o.path.String(), o.value)
 }
 
 // required returns the text of an attribute that must have one.
@@ -173,7 +173,7 @@ func (o *Operation) required() (string, error) {
 	}
 	t, err := o.text()
 	if err == nil && t == "" {
-		err = refuse(InvalidValue, "Send a text as "+o.path.name+".")
+		err = refuse(InvalidValue, "Send a text as "+o.path.String()+".")
 	}
 	return t, err
 }

@@ -104,6 +104,7 @@ const (
 	FieldName               = "name"
 	FieldEmail              = "email"
 	FieldRole               = "role"
+	FieldRoleByHand         = "roleByHand" // below which no group of a directory lowers the member's
 	FieldSuspendedBy        = "suspendedBy"
 	FieldFactor             = "factor"        // its kind: added or removed
 	FieldFactorRenamed      = "factorRenamed" // the kind of the one renamed

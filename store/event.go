@@ -402,7 +402,18 @@ func (r Reader) EventsAfter(ctx context.Context, tenantID string, seq int64, lim
 	return list(ctx, r, eventFields, sqlEventsAfter, tenantID, seq, limit)
 }
 
-const sqlEvent = selectEvent + `WHERE id = $1`
+const (
+	sqlEvent = selectEvent + `WHERE id = $1`
+	// The text is that of a doorward.Change.
+	sqlRoleByHand = selectEvent + `WHERE tenant_id = $1 AND target_id = $2 AND action = 'user.role' AND outcome = 'done' 
+  AND replace(changes, '{"field":"roleByHand"', '') <> changes ORDER BY seq DESC LIMIT 1`
+)
+
+// RoleByHand returns the event by which an OWNER, or the operator, last gave the member a role by hand that a directory
+// doesn't lower, or left it to the directory; or ErrNone.
+func (r Reader) RoleByHand(ctx context.Context, tenantID, userID string) (doorward.Event, error) {
+	return one(ctx, r, eventFields, sqlRoleByHand, tenantID, userID)
+}
 
 // Event returns the event, or ErrNone.
 func (r Reader) Event(ctx context.Context, id string) (doorward.Event, error) {

@@ -31,7 +31,7 @@ FROM (SELECT target_id, max(seq) AS seq FROM events WHERE tenant_id = $1 AND act
 JOIN events e ON e.tenant_id = $1 AND e.seq = g.seq JOIN memberships m ON m.tenant_id = $1 AND m.user_id = g.target_id ORDER BY g.seq DESC`
 
 // RolesGivenBy returns the members whose present role the user, or an API key of the user, has
-// given.
+// given, or has made one that groups of directories don't lower.
 func (r Reader) RolesGivenBy(ctx context.Context, tenantID, userID string) (given []GivenRole, err error) {
 	type row struct {
 		GivenRole
@@ -41,8 +41,9 @@ func (r Reader) RolesGivenBy(ctx context.Context, tenantID, userID string) (give
 	all, err := list(ctx, r, fields, sqlRolesGivenBy, tenantID, userID)
 	for _, g := range all {
 		for _, c := range g.changes {
-			if c.Field == doorward.FieldRole && c.To == string(g.To) {
+			if (c.Field == doorward.FieldRole || c.Field == doorward.FieldRoleByHand) && c.To == string(g.To) {
 				given = append(given, GivenRole{g.UserID, doorward.Role(c.From), g.To})
+				break
 			}
 		}
 	}

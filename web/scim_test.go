@@ -3,6 +3,7 @@ package web_test
 import (
 	"encoding/json"
 	"errors"
+	"fmt"
 	"net/http"
 	"net/url"
 	"slices"
@@ -12,6 +13,7 @@ import (
 
 	"github.com/doorward/doorward"
 	"github.com/doorward/doorward/doorwardtest"
+	"github.com/doorward/doorward/internal/secret"
 	"github.com/doorward/doorward/store"
 )
 
@@ -162,6 +164,24 @@ func TestSCIMInvitations(t *testing.T) {
 	})
 }
 
+// A request without a good secret is told which one to send, and where it is made, whatever it came with.
+func TestSCIMUnauthenticated(t *testing.T) {
+	onBoth(t, func(t *testing.T, d *server) {
+		acme := d.Tenant("Acme")
+		_, key := d.newKey(t, acme.Owner, m{})
+		unknown := secret.NewKey("dwc_")
+		for name, with := range map[string]func(*http.Request){
+			"nothing": func(*http.Request) {}, "a session": as(acme.Owner.Token()), "an API key": as(key), "an unknown secret": as(unknown.Reveal()),
+		} {
+			got := d.send(t, "GET "+scimUsers, nil, with)
+			got.refused(http.StatusUnauthorized, "")
+			if detail := got.text("detail"); !strings.Contains(detail, "Bearer dwc_…") || !strings.Contains(detail, "/scim-secrets") || strings.Contains(detail, "cookie") {
+				t.Errorf("%s is answered %q", name, detail)
+			}
+		}
+	})
+}
+
 // A secret of a draft reads, but does not write; one of a disabled connection rests; one that was deleted has ended.
 func TestSCIMSecrets(t *testing.T) {
 	onBoth(t, func(t *testing.T, d *server) {
@@ -276,6 +296,62 @@ func TestSCIMProtocolErased(t *testing.T) {
 		if text := strings.ToLower(string(protocol.body)); strings.Contains(text, `"pat`) || strings.Contains(text, "00u-pat") || strings.Contains(text, "pat@") || strings.Contains(text, pat.ID) {
 			t.Errorf("the protocol still has the person: %s", text)
 		}
+	})
+}
+
+// TestSCIMOffBesideRefusals: a request that switches somebody off does that, whatever else in it is refused. It says in the
+// answer and in the protocol what wasn't taken.
+func TestSCIMOffBesideRefusals(t *testing.T) {
+	onBoth(t, func(t *testing.T, d *server) {
+		acme := d.Tenant("Acme")
+		con, idp := d.directory(t, acme)
+		owner := as(acme.Owner.Token())
+		d.send(t, "POST "+scimUsers, m{"userName": "taken@acme.example", "externalId": "taken"}, idp).ok(http.StatusCreated)
+		off := m{"op": "Replace", "path": "active", "value": "False"}
+		for i, c := range []struct {
+			method        string
+			body          m
+			check, advice string
+		}{
+			{"PATCH", m{"Operations": []m{{"op": "replace", "value": m{"active": false, "userName": "x-bob@acme.example"}}}}, "mutability", "scim_own"}, // Okta
+			{"PATCH", m{"Operations": []m{{"op": "Replace", "path": "userName", "value": "x-bob@acme.example"}, off}}, "mutability", "scim_own"},        // Entra ID
+			{"PUT", m{"userName": "x-bob@acme.example", "active": false}, "mutability", "scim_own"},
+			{"PUT", m{"userName": "taken@acme.example", "active": "False"}, "mutability", "scim_own"},
+			{"PUT", m{"userName": "no address", "active": false}, "invalidValue", "scim_address"},
+			{"PUT", m{"active": false}, "invalidValue", "scim_value"},
+			{"PUT", m{"userName": "", "externalId": []m{{"a": 1}}, "active": false}, "invalidValue", "scim_value"},
+			{"PATCH", m{"Operations": []m{off, {"op": "add", "path": "externalId", "value": "taken"}}}, "uniqueness", "scim_uniqueness"},
+			{"PATCH", m{"Operations": []m{{"op": "remove", "path": `emails[type eq "home"]`}, off}}, "noTarget", "scim_target"},
+			{"PATCH", m{"Operations": []m{{"op": "replace", "path": "emails[", "value": "x"}, off}}, "invalidPath", "scim_target"},
+			{"PATCH", m{"Operations": []m{{"op": "replace", "path": "id", "value": "x"}, off}}, "mutability", "scim_mutability"},
+		} {
+			d.clock.advance(time.Minute)
+			bob := acme.Join(fmt.Sprintf("bob%d@hand.example", i), "USER")
+			path := scimUsers + "/" + bob.ID
+			answered := d.send(t, c.method+" "+path, c.body, idp).ok(http.StatusOK).is("active", false).is("userName", bob.Email)
+			said, _ := answered.at("").(m)["urn:doorward:scim:User"].(m)
+			if text, _ := said["refused"].(string); !strings.Contains(text, c.check) {
+				t.Errorf("%s %v answers %s", c.method, c.body, answered.body)
+			}
+			d.send(t, "GET /api/v2/auth/session", nil, as(bob.Token())).ok(http.StatusUnauthorized)
+			got := d.protocolOf(t, con, c.check, owner)
+			if seen, _ := got["seen"].(string); got["outcome"] != "done" || got["advice"] != c.advice || !strings.Contains(seen, "→ 200 active: false, without the rest: "+c.check) || got["userId"] != bob.ID {
+				t.Errorf("%s %v is in the protocol as %v", c.method, c.body, got)
+			}
+			d.send(t, c.method+" "+path, c.body, idp).ok(http.StatusOK).is("active", false) // again it changes nothing
+			if _, has := d.send(t, "GET "+path, nil, idp).ok(http.StatusOK).at("").(m)["urn:doorward:scim:User"]; has {
+				t.Error("a later answer has the refusal, too")
+			}
+		}
+		ann := acme.Join("ann@hand.example", "USER")
+		path := scimUsers + "/" + ann.ID
+		d.send(t, "PUT "+path, m{"userName": ann.Email, "active": "no"}, idp).refused(http.StatusBadRequest, "invalidValue")
+		d.send(t, "PATCH "+scimUsers+"/"+acme.Owner.ID, m{"Operations": []m{off, {"op": "replace", "path": "userName", "value": "x@acme.example"}}}, idp).refused(http.StatusConflict, "")
+		d.send(t, "GET /api/v2/auth/session", nil, as(ann.Token())).ok(http.StatusOK)
+		d.send(t, "PATCH "+path+"?a=%zz&a=1", m{"Operations": []m{off}}, idp).ok(http.StatusOK)
+		d.send(t, "DELETE "+path+"?a=%zz&a=1", nil, idp).ok(http.StatusNoContent)
+		eve := d.send(t, "POST "+scimUsers, m{"userName": "eve@partner.example"}, idp).ok(http.StatusCreated).text("id")
+		d.send(t, "PUT "+scimUsers+"/"+eve, m{"userName": "taken@acme.example", "active": false}, idp).ok(http.StatusOK).is("active", false).is("userName", "eve@partner.example")
 	})
 }
 

@@ -14,21 +14,60 @@ import (
 )
 
 // Replace writes what the directory says in place of what it said. What is absent is cleared, except whether the person is
-// active. Errors: not_found, uniqueness, invalidValue, mutability, last_owner, no_way_back, and those of write.
+// active. If it switches somebody off, and anything beside that is refused, it does that alone, see SwitchOff. Errors:
+// not_found, uniqueness, invalidValue, mutability, last_owner, no_way_back, and those of write.
 func (d *Directories) Replace(ctx context.Context, by doorward.Caller, id string, said scim.User) (User, error) {
-	return d.change(ctx, by, id, isOff(said), func(scim.User) (scim.User, error) { return said, nil })
+	off := said.Active != nil && !*said.Active
+	u, err := d.change(ctx, by, id, off, func(scim.User) (scim.User, error) { return said, nil })
+	return d.orOff(ctx, by, id, off, u, err)
 }
 
-// Patch applies the operations, all or none. Errors: those of Replace and of scim.PatchUser.
+// Patch applies the operations, all or none; or switches somebody off alone, as Replace does. Errors: those of Replace and of
+// scim.PatchUser.
 func (d *Directories) Patch(ctx context.Context, by doorward.Caller, id string, operations []scim.Operation) (User, error) {
-	alone, err := scim.PatchUser(scim.User{}, operations)
-	return d.change(ctx, by, id, err == nil && isOff(alone), func(was scim.User) (scim.User, error) {
+	off := scim.SwitchesOff(operations)
+	u, err := d.change(ctx, by, id, off, func(was scim.User) (scim.User, error) {
 		was.Active = nil
 		return scim.PatchUser(was, operations)
 	})
+	return d.orOff(ctx, by, id, off, u, err)
 }
 
-func isOff(said scim.User) bool { return said.Active != nil && !*said.Active }
+// orOff returns the result of a request; but if it switches somebody off, and was refused for something beside that, it
+// switches them off alone.
+func (d *Directories) orOff(ctx context.Context, by doorward.Caller, id string, off bool, u User, err error) (User, error) {
+	if off && isBeside(err) {
+		return d.SwitchOff(ctx, by, id, err)
+	}
+	return u, err
+}
+
+// isBeside reports whether the error of a request that switches somebody off is about something else in it.
+func isBeside(err error) bool {
+	var said *scim.Error
+	var refused *doorward.Error
+	switch {
+	case errors.As(err, &said):
+		return true
+	case !errors.As(err, &refused), refused.Code == doorward.CodeLastOwner, refused.Code == doorward.CodeNoWayBack:
+		return false
+	}
+	kind := refused.Code.Problem().Kind
+	return kind == doorward.KindConflict || kind == doorward.KindInvalid || kind == doorward.KindTooMany
+}
+
+// SwitchOff switches somebody off, and leaves everything else as it is, since that was refused: the result has the refusal.
+// Errors: not_found, last_owner, no_way_back, and those of write.
+func (d *Directories) SwitchOff(ctx context.Context, by doorward.Caller, id string, refused error) (User, error) {
+	u, err := d.change(ctx, by, id, true, func(was scim.User) (scim.User, error) {
+		was.Active = new(false)
+		return was, nil
+	})
+	if err == nil {
+		u.Refused = refused
+	}
+	return u, err
+}
 
 // change writes what edit makes of what the directory has said. A request that switches somebody off is served while the
 // operator has paused changes.
@@ -59,6 +98,9 @@ func (d *Directories) change(ctx context.Context, by doorward.Caller, id string,
 		return err
 	})
 	var refused *addressRefused
+	if errors.As(err, &refused) && off {
+		return u, refused.error // nobody is told of a new name who is leaving
+	}
 	if errors.As(err, &refused) {
 		return u, cmp.Or(d.tellRefused(ctx, by, refused), refused.error)
 	}
@@ -85,8 +127,10 @@ func (w *work) update(e store.DirectoryEntry, said scim.User) error {
 			return err
 		}
 	}
-	if err := w.checkUnique(e.ID, said.UserName, address, said.ExternalID); err != nil {
-		return err
+	if said.UserName != row.UserName || said.ExternalID != row.ExternalID { // what it has said already refuses nothing that it says now
+		if err := w.checkUnique(e.ID, said.UserName, address, said.ExternalID); err != nil {
+			return err
+		}
 	}
 	if said.Active != nil {
 		row.Active = *said.Active

@@ -162,6 +162,72 @@ func TestRoleFromDirectory(t *testing.T) {
 	})
 }
 
+// An OWNER says by hand that somebody has the role that a group gives: it stays without the group, and the trail says by
+// whom. Said again it changes nothing; said by an ADMIN it holds nothing.
+func TestSameRoleByHand(t *testing.T) {
+	apptest.OnEach(t, func(base *apptest.Fixture) {
+		f := newFixture(base)
+		admin := f.Join(f.owner, doorward.RoleAdmin)
+		ann, ben, carl := f.person("ann"), f.person("ben"), f.person("carl")
+		admins := f.group(scim.Group{DisplayName: "Admins", ExternalID: "e-admins", Members: []string{ann, carl}})
+		say := func(by apptest.Person, id string, e user.Edit) {
+			t.Helper()
+			target, err := f.DB.Read().User(f.Context(), f.owner.TenantID, id)
+			f.NoError(err)
+			_, _, err = f.Node(0).Users.Edit(f.Context(), by.Caller, target, e)
+			f.NoError(err)
+		}
+		toAdmin := user.Edit{Role: new(doorward.RoleAdmin)}
+		say(f.owner, ann, user.Edit{Role: new(doorward.RoleAdmin), DryRun: true})
+		if _, err := f.DB.Read().RoleByHand(f.Context(), f.owner.TenantID, ann); !errors.Is(err, store.ErrNone) {
+			t.Errorf("a dry run has noted it: %v", err)
+		}
+		say(f.owner, ann, toAdmin)
+		say(admin, ben, user.Edit{Role: new(doorward.RoleUser)})
+		outcomes, err := f.Node(0).Users.ChangeAll(f.Context(), f.owner.Caller, []string{ann, carl}, user.Bulk{Role: toAdmin.Role})
+		f.NoError(err)
+		if !outcomes[0].Unchanged || outcomes[1].Unchanged {
+			t.Errorf("of several, who is new: %+v", outcomes)
+		}
+		said, err := f.DB.Read().RoleByHand(f.Context(), f.owner.TenantID, ann)
+		f.NoError(err)
+		want := []doorward.Change{{Field: doorward.FieldRoleByHand, To: "ADMIN"}}
+		if said.ActorID != f.owner.User.ID || !slices.Equal(said.Changes, want) {
+			t.Errorf("the trail says %+v", said)
+		}
+		f.NoError(f.patch(0, admins, member("remove", ann)))
+		f.NoError(f.patch(0, admins, member("remove", carl)))
+		f.group(scim.Group{DisplayName: "Sales", Members: []string{ben}})
+		f.wantRole(ann, doorward.RoleAdmin)
+		f.wantRole(ben, doorward.RoleViewer)
+		f.wantRole(carl, doorward.RoleAdmin)
+		say(f.owner, ann, user.Edit{FromDirectory: true})
+		f.wantRole(ann, doorward.RoleUser)
+		said, err = f.DB.Read().RoleByHand(f.Context(), f.owner.TenantID, ann)
+		f.NoError(err)
+		if want := []doorward.Change{{Field: doorward.FieldRoleByHand, From: "ADMIN"}}; !slices.Equal(said.Changes, want) {
+			t.Errorf("after the role was left to the directory the trail says %+v", said)
+		}
+	})
+}
+
+// To hold a role of a group by hand takes the proof that giving it takes.
+func TestSameRoleByHandIsProved(t *testing.T) {
+	apptest.OnSQLite(t, func(base *apptest.Fixture) {
+		f := newFixture(base)
+		ann := f.person("ann")
+		f.group(scim.Group{DisplayName: "Admins", ExternalID: "e-admins", Members: []string{ann}})
+		f.Enrol(&f.owner)
+		f.owner.Caller.HasFactor, f.owner.Caller.AuthAt, f.owner.Caller.FactorAt = true, time.Time{}, time.Time{}
+		f.Exec(`UPDATE sessions SET created_at = 1, proved_at = 1, factor_at = 1`)
+		target, err := f.DB.Read().User(f.Context(), f.owner.TenantID, ann)
+		f.NoError(err)
+		if err := f.Node(0).Users.SetRole(f.Context(), f.owner.Caller, target, doorward.RoleAdmin); !doorward.HasCode(err, doorward.CodeStepUpRequired) {
+			t.Errorf("a session without a proof holds the role: %v", err)
+		}
+	})
+}
+
 // An invitation takes the role that holds when it is accepted.
 func TestRoleAtAcceptance(t *testing.T) {
 	apptest.OnEach(t, func(base *apptest.Fixture) {

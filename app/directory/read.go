@@ -32,6 +32,7 @@ type User struct {
 	Groups  []doorward.DirectoryGroup
 	Created time.Time
 	Changed time.Time
+	Refused error // of the rest of a request that has switched the person off; nil: nothing was refused
 }
 
 // userOf returns the person as the directory is answered. Of members whom it hasn't described, e-mail and name are those of

@@ -3,9 +3,12 @@ package directory
 import (
 	"context"
 	"encoding/json"
+	"errors"
+	"time"
 
 	"github.com/doorward/doorward"
 	"github.com/doorward/doorward/internal/scim"
+	"github.com/doorward/doorward/store"
 )
 
 // Said is what a connection's directory holds of a member.
@@ -15,9 +18,17 @@ type Said struct {
 	Groups []doorward.DirectoryGroup
 }
 
-// SaidOf returns what the directories of the caller's tenant hold of a member, and the role that an OWNER gave by hand,
-// below which no group lowers the member's; empty: none. Errors: not_found, unavailable.
-func (d *Directories) SaidOf(ctx context.Context, by doorward.Caller, userID string) (all []Said, floor doorward.Role, err error) {
+// ByHand is the role that an OWNER gave a member by hand, below which no group lowers the member's; empty: none. By is the
+// OWNER's address, and At when; empty where the trail doesn't say so, such as of an accepted invitation.
+type ByHand struct {
+	Role doorward.Role
+	By   string
+	At   time.Time
+}
+
+// SaidOf returns what the directories of the caller's tenant hold of a member, and the role by hand. Errors: not_found,
+// unavailable.
+func (d *Directories) SaidOf(ctx context.Context, by doorward.Caller, userID string) (all []Said, hand ByHand, err error) {
 	read := d.db.Read()
 	rows, err := read.DirectoryAliasesOf(ctx, by.TenantID, userID)
 	for _, row := range rows {
@@ -28,9 +39,21 @@ func (d *Directories) SaidOf(ctx context.Context, by doorward.Caller, userID str
 		all = append(all, one)
 	}
 	if err == nil && len(all) > 0 {
-		floor, err = read.RoleFloor(ctx, by.TenantID, userID)
+		hand, err = byHand(ctx, read, by.TenantID, userID)
 	}
-	return all, floor, notFound(err)
+	return all, hand, notFound(err)
+}
+
+func byHand(ctx context.Context, read store.Reader, tenantID, userID string) (hand ByHand, err error) {
+	if hand.Role, err = read.RoleFloor(ctx, tenantID, userID); err != nil || hand.Role == "" {
+		return hand, err
+	}
+	said, err := read.RoleByHand(ctx, tenantID, userID)
+	if errors.Is(err, store.ErrNone) || err == nil && said.Change(doorward.FieldRoleByHand).To != string(hand.Role) {
+		return hand, nil
+	}
+	hand.By, hand.At = said.ActorEmail, said.At
+	return hand, err
 }
 
 func (d *Directories) said(ctx context.Context, row doorward.DirectoryUser) (Said, error) {

@@ -76,7 +76,8 @@ func (u *Users) changeOne(ctx context.Context, by doorward.Caller, id string, b 
 		o.Ended, err = u.Remove(ctx, by, target, Handover{}, nil)
 		return o, err
 	}
-	o.Unchanged = b.Role != nil && *b.Role == target.Role || b.Status != nil && isStatus(target, *b.Status)
-	_, o.Ended, err = u.Edit(ctx, by, target, Edit{Role: b.Role, Status: b.Status})
+	done, err := u.edit(ctx, by, target, Edit{Role: b.Role, Status: b.Status})
+	o.Ended = done.ended
+	o.Unchanged = b.Role != nil && *b.Role == target.Role && !done.kept || b.Status != nil && isStatus(target, *b.Status)
 	return o, err
 }

@@ -30,22 +30,29 @@ type Edit struct {
 }
 
 // Edit changes the member in one transaction and returns it, with what that has ended. A value
-// that is already set is not recorded. Errors: validation_failed, not_found, forbidden,
+// that is already set is not recorded, but an OWNER's word for the role that the member has: groups of directories don't
+// lower it from then on. Errors: validation_failed, not_found, forbidden,
 // last_owner, precondition_failed, managed_by_directory, too_many_attempts for another name of one's own.
 func (u *Users) Edit(ctx context.Context, by doorward.Caller, target doorward.User, e Edit) (doorward.User, doorward.Ended, error) {
+	r, err := u.edit(ctx, by, target, e)
+	return r.after, r.ended, err
+}
+
+// edit is Edit. After an error the member is as it was before.
+func (u *Users) edit(ctx context.Context, by doorward.Caller, target doorward.User, e Edit) (editing, error) {
 	target, err := u.reload(ctx, by, target)
 	if err != nil {
-		return target, doorward.Ended{}, err
+		return editing{after: target}, err
 	}
 	on := object(target)
 	if e.Role != nil {
 		on.Granted = *e.Role
 	}
 	if err := u.writer.Require(ctx, by, doorward.UserManage, on); err != nil {
-		return target, doorward.Ended{}, err
+		return editing{after: target}, err
 	}
 	if faults := append(e.faults(target.Rules), e.Keys.faults(by, target)...); len(faults) > 0 {
-		return target, doorward.Ended{}, doorward.InvalidFields(faults...)
+		return editing{after: target}, doorward.InvalidFields(faults...)
 	}
 	r := editing{Edit: e, users: u, ctx: ctx}
 	change := u.change
@@ -54,10 +61,10 @@ func (u *Users) Edit(ctx context.Context, by doorward.Caller, target doorward.Us
 	}
 	revocation, err := change(ctx, by, target, r.steps()...)
 	if err != nil {
-		return target, doorward.Ended{}, err
+		return editing{after: target}, err
 	}
 	r.ended.Revocation = revocation
-	return r.after, r.ended, nil
+	return r, nil
 }
 
 // reload returns the member as it is now, for the first decision.
@@ -92,6 +99,7 @@ type editing struct {
 	ctx   context.Context
 	after doorward.User
 	ended doorward.Ended
+	kept  bool // the role is the same, and an OWNER's word holds it from now on
 }
 
 // steps returns the steps of the edit. The first and last change nothing, so that
@@ -121,7 +129,7 @@ func (r *editing) steps() []step {
 // the membership, as a login does.
 func (r *editing) begin(tx *access.Tx, member doorward.User) error {
 	tx.SkipEvent()
-	r.ended = doorward.Ended{}
+	r.ended, r.kept = doorward.Ended{}, false
 	if err := doorward.CheckVersion(member.Version(), r.Versions); err != nil {
 		return err
 	}
@@ -144,8 +152,7 @@ func (r *editing) finish(tx *access.Tx, member doorward.User) error {
 
 func (r *editing) setRole(tx *access.Tx, member doorward.User) error {
 	if member.Role == *r.Role {
-		tx.SkipEvent()
-		return nil
+		return r.keepRole(tx, member)
 	}
 	known, err := tx.HasRole(r.ctx, member.TenantID, *r.Role) // may have been deleted since the request began
 	if err != nil {
@@ -170,11 +177,38 @@ func (r *editing) setRole(tx *access.Tx, member doorward.User) error {
 	return r.users.owners.Keep(r.ctx, tx, member.TenantID, member.Role)
 }
 
-// takeFromDirectory gives the role that directories say. The change is an event of its own.
+// keepRole notes an OWNER's word that the member has the role that it has already: groups of directories don't lower it
+// from then on. Where that was so before it changes nothing. No directory touches a role of the rank of OWNER.
+func (r *editing) keepRole(tx *access.Tx, m doorward.User) error {
+	if !isOwner(tx.By) || member.AtMostAdmin(m.Rules, m.Role) == "" {
+		tx.SkipEvent()
+		return nil
+	}
+	floor, err := tx.RoleFloor(r.ctx, m.TenantID, m.ID)
+	if err != nil || floor == m.Role {
+		tx.SkipEvent()
+		return err
+	}
+	r.kept = true
+	tx.Effects.Roles = append(tx.Effects.Roles, doorward.RoleEffect{Before: floor, After: m.Role}) // what the person is without the directory
+	tx.Changed(doorward.FieldRoleByHand, string(floor), string(m.Role))
+	return tx.SetRoleFloor(r.ctx, m.TenantID, m.ID, m.Role)
+}
+
+// takeFromDirectory gives the role that directories say. Each change is an event of its own.
 func (r *editing) takeFromDirectory(tx *access.Tx, m doorward.User) error {
 	tx.SkipEvent()
 	if !isOwner(tx.By) {
 		return doorward.Fail(doorward.CodeForbidden, "Only an OWNER leaves the role to the directory. Leave out fromDirectory, or ask an OWNER.")
+	}
+	floor, err := tx.RoleFloor(r.ctx, m.TenantID, m.ID)
+	if err != nil {
+		return err
+	}
+	if floor != "" {
+		if err := tx.RecordAlso(r.ctx, doorward.UserRole, object(m), doorward.Change{Field: doorward.FieldRoleByHand, From: string(floor)}); err != nil {
+			return err
+		}
 	}
 	said, err := member.MapFromDirectory(r.ctx, tx, m)
 	if err == nil && !said {
@@ -183,12 +217,24 @@ func (r *editing) takeFromDirectory(tx *access.Tx, m doorward.User) error {
 	return err
 }
 
-// noteHand records the role if somebody of the rank of OWNER, or the operator, gives it: groups of a connection don't lower it.
-func noteHand(ctx context.Context, tx *access.Tx, member doorward.User, role doorward.Role) error {
-	if isOwner(tx.By) {
-		return tx.SetRoleFloor(ctx, member.TenantID, member.ID, role)
+// noteHand notes the role if somebody of the rank of OWNER, or the operator, gives it: groups of a connection don't lower
+// it. The event says so of people whom a directory has described.
+func noteHand(ctx context.Context, tx *access.Tx, m doorward.User, role doorward.Role) error {
+	if !isOwner(tx.By) {
+		return tx.EndOldRoleFloor(ctx, m.TenantID, m.ID)
 	}
-	return tx.EndOldRoleFloor(ctx, member.TenantID, member.ID)
+	floor, err := tx.RoleFloor(ctx, m.TenantID, m.ID)
+	if err != nil {
+		return err
+	}
+	said, err := tx.DirectoryAliasesOf(ctx, m.TenantID, m.ID)
+	if err != nil {
+		return err
+	}
+	if len(said) > 0 && floor != role {
+		tx.Changed(doorward.FieldRoleByHand, string(floor), string(role))
+	}
+	return tx.SetRoleFloor(ctx, m.TenantID, m.ID, role)
 }
 
 // isOwner reports whether the caller is a person of the rank of OWNER, or the operator.

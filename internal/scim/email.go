@@ -49,11 +49,11 @@ func (p path) email() (wanted EmailItem, err error) {
 func (e *EmailItem) set(part string, value jsontext.Value) (known bool, err error) {
 	switch part {
 	case "value":
-		e.Value, err = text("value", value)
+		e.Value, err = text("emails.value", value)
 	case "display":
-		e.Display, err = text("display", value)
+		e.Display, err = text("emails.display", value)
 	case "type":
-		e.Type, err = text("type", value)
+		e.Type, err = text("emails.type", value)
 	case "primary":
 		if e.Primary = nil; isNull(value) {
 			return true, nil
@@ -212,7 +212,7 @@ func (u *User) addEmails(o *Operation) error {
 // parseEmail reads an e-mail: an object, or its value alone.
 func parseEmail(item jsontext.Value) (e EmailItem, err error) {
 	if item.Kind() == jsontext.KindString {
-		e.Value, err = text("value", item)
+		e.Value, err = text("emails.value", item)
 		return e, err
 	}
 	return e, e.merge(item)

@@ -50,7 +50,7 @@ func (e *Enterprise) apply(o *Operation) (err error) {
 	if o.verb == remove {
 		o.value = nil
 	}
-	*target, err = textOrNumber(o.path.name, o.value)
+	*target, err = textOrNumber(o.path.String(), o.value)
 	return err
 }
 
@@ -104,9 +104,9 @@ func (m *Manager) fill(part string, value jsontext.Value) (err error) {
 	case "value", "managerid":
 		m.Value, err = textOrNumber("manager", value)
 	case "$ref":
-		m.Ref, err = text("$ref", value)
+		m.Ref, err = text("manager.$ref", value)
 	case "displayname":
-		m.DisplayName, err = text("displayName", value)
+		m.DisplayName, err = text("manager.displayName", value)
 	}
 	return err
 }

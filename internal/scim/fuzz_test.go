@@ -43,10 +43,16 @@ func FuzzPatchUser(f *testing.F) {
 		u, err := ParseUser(body)
 		if wantOwn(t, err); err == nil {
 			wantStored(t, u)
+			if is := u.Active != nil && !*u.Active; OffInPut(body) != is {
+				t.Fatalf("a PUT is read as off: %t", !is)
+			}
 		}
 		operations, err := ParsePatch(body)
 		if wantOwn(t, err); err != nil {
 			return
+		}
+		if OffInPatch(body) != SwitchesOff(operations) {
+			t.Fatalf("a PATCH that can be read is off: %t", SwitchesOff(operations))
 		}
 		before, _ := ParseUser([]byte(annAndHer))
 		after, err := PatchUser(before, operations)

@@ -165,7 +165,7 @@ func parseMember(item jsontext.Value) (id string, err error) {
 		value, err = valueOf(item)
 	}
 	if err == nil {
-		id, err = text("value", value)
+		id, err = text("members.value", value)
 	}
 	if err == nil && id == "" {
 		err = refuse(InvalidValue, "Send the id of each member as its value.")

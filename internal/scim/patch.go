@@ -55,10 +55,10 @@ func ParsePatch(body []byte) ([]Operation, error) {
 	return operations, nil
 }
 
-func parseOperation(item jsontext.Value) ([]Operation, error) {
-	o := Operation{named: true}
-	var where string
-	err := eachMember(item, "Send each operation as an object.", func(name string, value jsontext.Value) (err error) {
+// readOperation reads the members of an operation, and returns its path as a text.
+func readOperation(item jsontext.Value) (o Operation, where string, err error) {
+	o.named = true
+	err = eachMember(item, "Send each operation as an object.", func(name string, value jsontext.Value) (err error) {
 		switch lower(name) {
 		case "op":
 			var op string
@@ -71,6 +71,11 @@ func parseOperation(item jsontext.Value) ([]Operation, error) {
 		}
 		return err
 	})
+	return o, where, err
+}
+
+func parseOperation(item jsontext.Value) ([]Operation, error) {
+	o, where, err := readOperation(item)
 	switch {
 	case err != nil:
 		return nil, err
@@ -155,7 +160,7 @@ func (o *Operation) text() (string, error) {
 	if o.verb == remove {
 		return "", nil
 	}
-	return text(o.path.name, o.value)
+	return text(o.path.String(), o.value)
 }
 
 // required returns the text of an attribute that must have one.
@@ -168,7 +173,7 @@ func (o *Operation) required() (string, error) {
 	}
 	t, err := o.text()
 	if err == nil && t == "" {
-		err = refuse(InvalidValue, "Send a text as "+o.path.name+".")
+		err = refuse(InvalidValue, "Send a text as "+o.path.String()+".")
 	}
 	return t, err
 }

@@ -41,6 +41,29 @@ var coreNames = map[string]bool{
 	"members": true,
 }
 
+// spellings are the names of attributes and of their parts as RFC 7643 spells them.
+var spellings = []string{
+	"userName", "externalId", "displayName", "givenName", "familyName", "middleName", "honorificPrefix", "honorificSuffix", "employeeNumber", "costCenter",
+}
+
+// spelled returns a name in lower case as RFC 7643 spells it.
+func spelled(name string) string {
+	for _, s := range spellings {
+		if lower(s) == name {
+			return s
+		}
+	}
+	return name
+}
+
+// String returns the attribute as messages name it: as RFC 7643 spells it, however it was sent.
+func (p path) String() string {
+	if p.sub == "" {
+		return spelled(p.name)
+	}
+	return spelled(p.name) + "." + spelled(p.sub)
+}
+
 // isKept reports whether a path leads to an attribute that is kept, or to all of the enterprise extension.
 func (p path) isKept() bool {
 	return p.schema == core && coreNames[p.name] || p.schema == enterprise && (p.name == "" || enterpriseNames[p.name])

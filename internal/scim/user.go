@@ -133,7 +133,7 @@ func (n *Name) apply(o *Operation) error {
 			if part == "" {
 				return nil
 			}
-			return n.apply(&Operation{verb: replace, path: path{sub: lower(part)}, value: value})
+			return n.apply(&Operation{verb: replace, path: path{name: "name", sub: lower(part)}, value: value})
 		})
 	}
 	part := n.parts()[o.path.sub]

@@ -64,6 +64,12 @@ func leftByPeople(f *fixture) {
 	equal(f, f.value(f.Read().RolesGivenBy(ctx, acme.ID, ann.ID)), given)
 	record(doorward.UserRole, ann.ID, bob.ID, role(bob.Role, doorward.RoleOwner)) // who has another role now
 	equal(f, f.value(f.Read().RolesGivenBy(ctx, acme.ID, ann.ID)), given[:1])
+	record(doorward.UserRole, ann.ID, bob.ID, doorward.Change{Field: doorward.FieldRoleByHand, To: string(bob.Role)})
+	given = []store.GivenRole{{UserID: bob.ID, To: bob.Role}, given[0]}
+	equal(f, f.value(f.Read().RolesGivenBy(ctx, acme.ID, ann.ID)), given)
+	equal(f, f.value(f.Read().RoleByHand(ctx, acme.ID, bob.ID)).(doorward.Event).ActorID, ann.ID)
+	_, err := f.Read().RoleByHand(ctx, acme.ID, cat.ID)
+	equal(f, err == store.ErrNone, true)
 
 	inv := f.draft(acme, "cat@acme.example")
 	inv.InvitedBy = ann.ID

@@ -105,6 +105,7 @@ func Routes(a *app.App) []front.Route {
 		post("/console/people/{id}/end-session", peoplePath, manages, h.endSession, h.person),
 		post("/console/people/{id}/name", "/console/people", manages, h.rename, h.person),
 		post("/console/people/{id}/from-directory", "/console/people", manages, h.leaveRole, h.person),
+		post("/console/people/{id}/keep-role", "/console/people", manages, h.keepRole, h.person),
 		get("/console/people/{id}/{act}", manages, h.ask),
 		post("/console/people/{id}/{act}", "/console/people", manages, h.act, h.ask),
 

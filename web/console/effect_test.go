@@ -68,6 +68,7 @@ func TestFormsToEachEffect(t *testing.T) {
 		{"/console/invitations/chosen/do", "", url.Values{"act": {"resend"}, "id": {pending}}},
 		{"/console/people/{id}/{act}", "/console/people/" + ann.ID + "/role", url.Values{"role": {"ADMIN"}}},
 		{"/console/people/{id}/{act}", "/console/people/" + bob.ID + "/resume", url.Values{}},
+		{"/console/people/{id}/keep-role", "/console/people/" + ann.ID + "/keep-role", url.Values{"role": {"ADMIN"}}},
 		{"/console/people/chosen/do", "", url.Values{"act": {"role"}, "role": {"ADMIN"}, "id": {ann.ID}}},
 		{"/console/people/chosen/do", "", url.Values{"act": {"resume"}, "id": {bob.ID}}},
 		{"/console/settings", "", loosened},

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/doorward/doorward"
+	"github.com/doorward/doorward/app/directory"
 	"github.com/doorward/doorward/app/user"
 	"github.com/doorward/doorward/web/front"
 	"github.com/doorward/doorward/web/ui"
@@ -132,7 +133,7 @@ type person struct {
 	Connections []doorward.Connection
 	Identities  []doorward.Identity // at those connections
 	Said        []saidOfPerson      // by directories
-	Floor       doorward.Role       // given by hand, below which no group of a directory lowers the role; empty: none
+	Floor       directory.ByHand    // the role below which no group of a directory lowers the person's
 }
 
 // ConnectionName is the name of a connection; its id if it is gone.

@@ -54,11 +54,11 @@ func (h *console) fillSaid(ctx context.Context, c *ui.Call, p *person) error {
 	if !p.CanManage && !p.IsCaller {
 		return nil
 	}
-	said, floor, err := h.app.Directories.SaidOf(ctx, c.Caller, p.User.ID)
+	said, hand, err := h.app.Directories.SaidOf(ctx, c.Caller, p.User.ID)
 	if err != nil || len(said) == 0 {
 		return err
 	}
-	p.Floor = floor
+	p.Floor = hand
 	connections, err := h.app.Connections.Of(ctx, c.Caller.TenantID)
 	for _, one := range said {
 		p.Said = append(p.Said, saidOfPerson{one, nameOfConnection(connections, one.ConnectionID)})
@@ -68,7 +68,12 @@ func (h *console) fillSaid(ctx context.Context, c *ui.Call, p *person) error {
 
 // LeavesRole reports whether the caller may leave the role to the directory, which an OWNER has given by hand.
 func (p person) LeavesRole() bool {
-	return p.MayOverride && p.CanManage && p.Floor != "" && p.User.Role != doorward.RoleOwner
+	return p.MayOverride && p.CanManage && p.Floor.Role != "" && p.User.Role != doorward.RoleOwner
+}
+
+// KeepsRole reports whether the caller may hold the role by hand that the person has by the directory.
+func (p person) KeepsRole() bool {
+	return p.MayOverride && p.CanManage && p.Floor.Role != p.User.Role && !p.User.Rules.Rank(p.User.Role).Outranks(doorward.RoleAdmin)
 }
 
 // HeldByDirectory reports whether a directory has switched the member off.
@@ -88,4 +93,15 @@ func (h *console) leaveRole(ctx context.Context, c *ui.Call) (ui.View, error) {
 	target := doorward.User{ID: id, TenantID: c.Caller.TenantID}
 	_, _, err = h.app.Users.Edit(ctx, c.Caller, target, user.Edit{FromDirectory: true})
 	return redirectDone(c, "/console/people/"+id, "from-directory", nil), err
+}
+
+// keepRole holds the role by hand that a person has by the groups of their directory.
+func (h *console) keepRole(ctx context.Context, c *ui.Call) (ui.View, error) {
+	id, err := c.ID("id", doorward.PrefixUser)
+	if err != nil {
+		return ui.View{}, err
+	}
+	role := doorward.Role(c.Value("role"))
+	_, err = edit(ctx, h, c, doorward.User{ID: id, TenantID: c.Caller.TenantID}, user.Edit{Role: &role})
+	return redirectDone(c, "/console/people/"+id, "keep-role", nil), err
 }

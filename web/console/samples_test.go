@@ -400,7 +400,7 @@ func sampledPerson(tab string) person {
 			DirectoryUser: doorward.DirectoryUser{ConnectionID: "con_1", UserName: who.Email, ExternalID: "00u1b2c3d4e5F6g7H8", ChangedAt: noon.Add(-time.Hour)},
 			User:          scim.User{DisplayName: who.Name, Enterprise: scim.Enterprise{Department: "Sales", EmployeeNumber: "26118915"}}, Groups: []doorward.DirectoryGroup{{DisplayName: "Everyone"}, {DisplayName: "Everyone in the department of sales and marketing"}},
 		}
-		p.Said, p.Floor, p.MayOverride = []saidOfPerson{{said, "Acme Okta"}}, doorward.RoleAdmin, true
+		p.Said, p.Floor, p.MayOverride = []saidOfPerson{{said, "Acme Okta"}}, directory.ByHand{Role: doorward.RoleUser, By: members[0].Email, At: noon.Add(-50 * time.Hour)}, true
 	}
 	p.Activity, p.Tabs = sampledActivity("person", who.ID), onTab(tab, "profile", "sessions", "security", "activity")
 	if len(p.Said) > 0 {

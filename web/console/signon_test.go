@@ -363,6 +363,9 @@ func TestUndoOfARun(t *testing.T) {
 	held := "/console/people/" + ann.ID
 	b.get(held+"?tab=directory", http.StatusOK, "Switched off by the directory", ">userName</code>", ann.Email, "by hand. The directory’s groups", "Acme</bdi>")
 	b.submit(held+"/from-directory", url.Values{}, "groups decide the role now")
+	page = b.get(held+"?tab=directory", http.StatusOK, "groups decide the role", "Keep this role by hand")
+	b.submit(held+"/keep-role", url.Values{"role": {"USER"}, "version": {b.version(page)}}, "The role stays")
+	b.get(held+"?tab=directory", http.StatusOK, s.people["OWNER"].Email+"</bdi></strong> has given", "by hand. The directory’s groups", "Given:")
 	b.get("/console/people", http.StatusOK, ">by the directory<")
 	b.get(run, http.StatusOK, "6 changes", ">Suspended", ">Removed", ">Invitation revoked<", ">Invited again<", bob.Email, "not undone")
 	open(t, s.Server, s.other).get(run, http.StatusNotFound)

@@ -97,7 +97,7 @@ func schemas(c *front.Call) []object {
 		schema(scim.EnterpriseSchema, "EnterpriseUser",
 			text("employeeNumber"), text("costCenter"), text("organization"), text("division"), text("department"),
 			complexOf("manager", false, text("value"), text("$ref"), text("displayName"))),
-		schema(stateSchema, "Doorward", with(text("state"), "mutability", "readOnly")),
+		schema(stateSchema, "Doorward", with(text("state"), "mutability", "readOnly"), with(text("refused"), "mutability", "readOnly")),
 	}
 }
 

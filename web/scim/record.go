@@ -39,6 +39,15 @@ func (h *handler) record(ctx context.Context, c *front.Call, err error) error {
 	return err
 }
 
+// recordBeside adds to the protocol what was refused of a request that has switched somebody off.
+func (h *handler) recordBeside(ctx context.Context, r request, u directory.User) {
+	refused := refusalOf(r.Call, u.Refused)
+	h.app.Directories.Record(ctx, r.Caller, doorward.Attempt{
+		Outcome: doorward.AttemptDone, Check: refused.check, Advice: refused.advice, Seen: asked(r.Call, *r.sent) + " → 200 active: false, without the rest: " + refused.detail,
+		Subject: u.UserName, UserID: u.ID,
+	})
+}
+
 // refusal is what was answered, and what to do about it.
 type refusal struct {
 	status                int

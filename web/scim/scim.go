@@ -67,6 +67,8 @@ func errorOf(p front.Problem) *scim.Error {
 		e.Detail = p.Title
 	}
 	switch {
+	case p.Code == doorward.CodeUnauthenticated: // nothing but such a secret is good here
+		e.Detail = "Send a secret of the directory that is alive as \"Authorization: Bearer dwc_…\". An OWNER makes one in the console, at the connection under Single sign-on, or by POST /api/v2/sso/connections/{id}/scim-secrets."
 	case p.Status == http.StatusUnprocessableEntity: // SCIM has no such status
 		e.Status, e.Type = http.StatusBadRequest, scim.InvalidValue
 		for _, f := range p.Errors {

@@ -2,6 +2,8 @@ package scim
 
 import (
 	"context"
+	"errors"
+	"net/http"
 	"time"
 
 	"github.com/doorward/doorward"
@@ -23,7 +25,8 @@ type userView struct {
 }
 
 type stateView struct {
-	State string `json:"state"`
+	State   string `json:"state,omitempty"`
+	Refused string `json:"refused,omitempty"` // why the rest of a request counts for nothing that has switched the person off
 }
 
 type metaView struct {
@@ -43,8 +46,11 @@ func viewUser(c *front.Call, u directory.User) userView {
 	if u.Enterprise != (scim.Enterprise{}) {
 		v.Schemas = append(v.Schemas, scim.EnterpriseSchema)
 	}
-	if u.State != "" {
-		v.Schemas, v.State = append(v.Schemas, stateSchema), &stateView{u.State}
+	if u.State != "" || u.Refused != nil {
+		v.Schemas, v.State = append(v.Schemas, stateSchema), &stateView{State: u.State}
+	}
+	if u.Refused != nil {
+		v.State.Refused = "Switched off, and nothing else was changed: " + refusalOf(c, u.Refused).detail
 	}
 	return v
 }
@@ -84,18 +90,38 @@ func (h *handler) makeUser(ctx context.Context, r request) (any, error) {
 func (h *handler) replaceUser(ctx context.Context, r request) (any, error) {
 	id, said, err := named(r, doorward.PrefixUser, scim.ParseUser)
 	if err != nil {
-		return nil, err
+		return h.orOff(ctx, r, id, err, scim.OffInPut)
 	}
 	u, err := h.app.Directories.Replace(ctx, r.Caller, id, said)
-	return viewUser(r.Call, u), err
+	return h.changed(ctx, r, u, err)
 }
 
 func (h *handler) patchUser(ctx context.Context, r request) (any, error) {
 	id, operations, err := named(r, doorward.PrefixUser, scim.ParsePatch)
 	if err != nil {
-		return nil, err
+		return h.orOff(ctx, r, id, err, scim.OffInPatch)
 	}
 	u, err := h.app.Directories.Patch(ctx, r.Caller, id, operations)
+	return h.changed(ctx, r, u, err)
+}
+
+// orOff returns the refusal of a body; but if it switches the person off all the same, it does that alone.
+func (h *handler) orOff(ctx context.Context, r request, id string, refused error, isOff func([]byte) bool) (any, error) {
+	var e *scim.Error
+	if !errors.As(refused, &e) || e.Status != http.StatusBadRequest || !isOff(*r.sent) {
+		return nil, refused
+	}
+	u, err := h.app.Directories.SwitchOff(ctx, r.Caller, id, refused)
+	return h.changed(ctx, r, u, err)
+}
+
+// changed answers a change. Where the person was switched off, and the rest refused, the answer is 200 with the person as
+// they are, for Okta and Entra ID take 400 as "nothing was done": Okta gives the task up, and Entra ID repeats the
+// whole. The protocol says what was refused.
+func (h *handler) changed(ctx context.Context, r request, u directory.User, err error) (any, error) {
+	if err == nil && u.Refused != nil {
+		h.recordBeside(ctx, r, u)
+	}
 	return viewUser(r.Call, u), err
 }
 

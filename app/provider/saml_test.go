@@ -13,6 +13,7 @@ import (
 	"github.com/doorward/doorward"
 	"github.com/doorward/doorward/app/apptest"
 	"github.com/doorward/doorward/app/connection"
+	"github.com/doorward/doorward/app/provider"
 )
 
 const entity = "https://idp.acme.example"
@@ -150,6 +151,11 @@ func TestAllTakenAway(t *testing.T) {
 	})
 }
 
+// unknown is a response that the certificate has signed, judged now.
+func unknown(f *apptest.Fixture, conID string, der []byte) provider.Unknown {
+	return provider.Unknown{ConnectionID: conID, Signer: strings.TrimSpace(fingerprint(der)), Arrived: f.DB.Now(), Judged: f.DB.Now()}
+}
+
 // TestRaceReadMetadataAgain: however many responses are signed by no known certificate, on whatever nodes, metadata are
 // read once a minute, and all who have waited judge by what was read.
 func TestRaceReadMetadataAgain(t *testing.T) {
@@ -166,7 +172,7 @@ func TestRaceReadMetadataAgain(t *testing.T) {
 			var waiting sync.WaitGroup
 			for i := range callers {
 				waiting.Go(func() {
-					changed, err := f.Node(i%2).Connections.ReadMetadataAgain(f.Context(), c.ID, false)
+					changed, err := f.Node(i%2).Connections.ReadMetadataAgain(f.Context(), unknown(f, c.ID, b))
 					if err != nil || !changed {
 						t.Errorf("caller %d: changed %t, %v", i, changed, err)
 					}
@@ -187,10 +193,10 @@ func TestRaceReadMetadataAgain(t *testing.T) {
 		}
 		clock.Move(2 * time.Minute)
 		server.Say(http.StatusServiceUnavailable, "")
-		changed, err := f.Node(0).Connections.ReadMetadataAgain(f.Context(), c.ID, false)
+		changed, err := f.Node(0).Connections.ReadMetadataAgain(f.Context(), unknown(f, c.ID, a))
 		if changed || !doorward.HasCode(err, doorward.CodeProviderUnavailable) || signers(f, 0, c.ID) != fingerprint(b) {
 			t.Errorf("a provider out of reach: changed %t, %v", changed, err)
 		}
-		f.NoError(apptest.ErrorOf(f.Node(0).Connections.ReadMetadataAgain(f.Context(), "con_none", false)))
+		f.NoError(apptest.ErrorOf(f.Node(0).Connections.ReadMetadataAgain(f.Context(), unknown(f, "con_none", b))))
 	})
 }

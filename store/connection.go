@@ -265,6 +265,9 @@ VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10)
 ON CONFLICT (connection_id, pending) DO UPDATE SET discovery = CASE WHEN connection_parameters.issuer = excluded.issuer THEN connection_parameters.discovery ELSE '' END,
   discovered_at = CASE WHEN connection_parameters.issuer = excluded.issuer THEN connection_parameters.discovered_at ELSE 0 END,
   asked_at = CASE WHEN connection_parameters.issuer = excluded.issuer THEN connection_parameters.asked_at ELSE 0 END,
+  failed_at = CASE WHEN connection_parameters.issuer = excluded.issuer THEN connection_parameters.failed_at ELSE 0 END,
+  failing_since = CASE WHEN connection_parameters.issuer = excluded.issuer THEN connection_parameters.failing_since ELSE 0 END,
+  failing_noticed = connection_parameters.issuer = excluded.issuer AND connection_parameters.failing_noticed,
   issuer = excluded.issuer, client_id = excluded.client_id, client_auth = excluded.client_auth, email_from = excluded.email_from,
   metadata_url = excluded.metadata_url, subject_from = excluded.subject_from, removed_certificates = excluded.removed_certificates,
   revision = excluded.revision, tested_at = NULL`
@@ -363,21 +366,34 @@ type KeptDiscovery struct {
 	MetadataURL  string    // of a provider of SAML; empty: its metadata were given as a text
 	Text         string    // JSON; empty: it was never read
 	At, AskedAt  time.Time // read, and last asked for; zero: never
+	// What the last reading said: FailedAt is when it failed, FailingSince when the first one since the last success did.
+	// Zero: it has succeeded.
+	FailedAt, FailingSince time.Time
+	Unknown                UnknownReading
+}
+
+// UnknownReading is the last reading that a response by an unknown certificate has asked for.
+type UnknownReading struct {
+	At     time.Time // when it began; zero: never
+	Signer string    // the fingerprint of the certificate that the response named; empty: none
+	Count  int       // of the readings for this signer in a row
 }
 
 func discoveryFields(d *KeptDiscovery) []any {
-	return []any{&d.ConnectionID, &d.Type, &d.Pending, &d.Issuer, &d.MetadataURL, &d.Text, optionalTime{&d.At}, optionalTime{&d.AskedAt}}
+	return []any{&d.ConnectionID, &d.Type, &d.Pending, &d.Issuer, &d.MetadataURL, &d.Text, optionalTime{&d.At}, optionalTime{&d.AskedAt},
+		optionalTime{&d.FailedAt}, optionalTime{&d.FailingSince}, optionalTime{&d.Unknown.At}, &d.Unknown.Signer, &d.Unknown.Count}
 }
 
 const (
-	selectDiscovery = `SELECT p.connection_id, (SELECT t.type FROM connections t WHERE t.id = p.connection_id), p.pending, p.issuer, p.metadata_url, p.discovery, p.discovered_at, p.asked_at FROM connection_parameters p `
-	sqlDiscovery    = selectDiscovery + `WHERE p.connection_id = $1 AND p.pending = $2`
+	selectDiscovery = `SELECT p.connection_id, (SELECT t.type FROM connections t WHERE t.id = p.connection_id), p.pending, p.issuer, p.metadata_url, p.discovery, p.discovered_at, p.asked_at,
+  p.failed_at, p.failing_since, p.unknown_at, p.unknown_signer, p.unknown_readings FROM connection_parameters p `
+	sqlDiscovery = selectDiscovery + `WHERE p.connection_id = $1 AND p.pending = $2`
 	// Not a join, for which PostgreSQL could read all connections.
 	sqlDiscoveryDue = selectDiscovery + `WHERE p.issuer <> '' AND p.asked_at <= $1
 AND (SELECT c.status FROM connections c WHERE c.id = p.connection_id AND (c.type <> 'saml' OR p.metadata_url <> '')) = 'active' ORDER BY p.asked_at LIMIT $2`
 
-	sqlAskDiscovery  = `UPDATE connection_parameters SET asked_at = $4 WHERE connection_id = $1 AND pending = $2 AND asked_at = $3`
-	sqlKeepDiscovery = `UPDATE connection_parameters SET discovery = $4, discovered_at = $5, asked_at = $5 WHERE connection_id = $1 AND pending = $2 AND issuer = $3`
+	sqlAskDiscovery  = `UPDATE connection_parameters SET asked_at = $4, retry_at = CASE WHEN retry_at > 0 THEN $5 ELSE retry_at END WHERE connection_id = $1 AND pending = $2 AND asked_at = $3`
+	sqlKeepDiscovery = `UPDATE connection_parameters SET discovery = $4, discovered_at = $5, asked_at = $5, ` + readingSucceeded + ` WHERE connection_id = $1 AND pending = $2 AND issuer = $3`
 )
 
 // KeptDiscovery returns what is kept for the parameters in force, or those that await a switch; or ErrNone.
@@ -393,7 +409,7 @@ func (r Reader) DiscoveryDue(ctx context.Context, since time.Time, limit int) ([
 
 // AskDiscovery reports whether nobody else has begun to read it since d was read: of all nodes one does.
 func (tx *Tx) AskDiscovery(ctx context.Context, d KeptDiscovery) (bool, error) {
-	return tx.affected(ctx, sqlAskDiscovery, d.ConnectionID, d.Pending, microsOrZero(d.AskedAt), micros(tx.Now))
+	return tx.affected(ctx, sqlAskDiscovery, d.ConnectionID, d.Pending, microsOrZero(d.AskedAt), micros(tx.Now), micros(tx.Now.Add(retryFirst)))
 }
 
 // KeepDiscovery keeps what the provider says of itself, and reports whether the issuer is still the one

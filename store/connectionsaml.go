@@ -25,7 +25,7 @@ func (w wordsOrNone) Scan(v any) error {
 // The same metadata of an address are what every row has of that address: what the provider has taken away is gone
 // from what awaits a switch, too.
 const (
-	sqlKeepMetadata = `UPDATE connection_parameters SET discovery = $5, discovered_at = $6, asked_at = $6
+	sqlKeepMetadata = `UPDATE connection_parameters SET discovery = $5, discovered_at = $6, asked_at = $6, ` + readingSucceeded + `
 WHERE connection_id = $1 AND issuer = $3 AND metadata_url = $4 AND (pending = $2 OR metadata_url <> '')
 RETURNING pending, removed_certificates`
 	sqlSetCertificatesEnd = `UPDATE connection_parameters SET certificates_until = $3,

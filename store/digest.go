@@ -28,6 +28,8 @@ var HeldBack = map[MailKind]doorward.Action{
 	MailSCIMSecretExpiring:   doorward.ConnectionSecretChange,
 	MailSCIMSecretLeaked:     doorward.APIKeyLeak,
 	MailCertificateExpiring:  doorward.ConnectionUpdate,
+	MailProviderUnread:       doorward.ConnectionUpdate,
+	MailCertificatesGone:     doorward.ConnectionUpdate,
 	MailClientSecretExpiring: doorward.ConnectionSecretChange, MailClientRefused: doorward.ConnectionSecretChange,
 	MailSecretsLost: doorward.MasterKeyReplace, MailDomainLapsed: doorward.DomainLapse, MailDomainTaken: doorward.DomainDelete,
 	MailAccountErased: doorward.AccountErase, MailTenantOwnerless: doorward.TenantOwnerless, MailAddressSuspended: doorward.UserSuspend,

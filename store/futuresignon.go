@@ -4,10 +4,12 @@ import "context"
 
 // Of sign-on, as in ClampFuture: $1 is now, $2 is now plus ClockTolerance.
 const (
-	// Else nobody would read again for long what the provider says of itself.
+	// Else nobody would read again for long what the provider says of itself. retry_at needs only to be due.
 	sqlClampDiscoveries = `UPDATE connection_parameters SET asked_at = CASE WHEN asked_at > $1 THEN $1 ELSE asked_at END,
-  discovered_at = CASE WHEN discovered_at > $1 THEN $1 ELSE discovered_at END
-WHERE asked_at > $2 OR discovered_at > $2`
+  discovered_at = CASE WHEN discovered_at > $1 THEN $1 ELSE discovered_at END,
+  failed_at = CASE WHEN failed_at > $1 THEN $1 ELSE failed_at END, failing_since = CASE WHEN failing_since > $1 THEN $1 ELSE failing_since END,
+  retry_at = CASE WHEN retry_at > $1 THEN $1 ELSE retry_at END, unknown_at = CASE WHEN unknown_at > $1 THEN $1 ELSE unknown_at END
+WHERE asked_at > $2 OR discovered_at > $2 OR failed_at > $2 OR unknown_at > $2`
 
 	// The switch comes before all that sqlClampIdentities makes now: that such an identity counts only makes a
 	// person prove the account.

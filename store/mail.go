@@ -63,6 +63,8 @@ const (
 	MailClientSecretExpiring MailKind = "client_secret_expiring" // a client secret ends soon
 	MailCertificateExpiring  MailKind = "certificate_expiring"   // the last certificate of a provider of SAML ends soon
 	MailClientRefused        MailKind = "client_refused"         // the provider refuses every client secret, or the key
+	MailProviderUnread       MailKind = "provider_unread"        // what the provider says of itself couldn't be read for long
+	MailCertificatesGone     MailKind = "certificates_gone"      // the provider of SAML has only certificates left that were taken away by hand
 
 	MailAddressRefused MailKind = "address_refused" // a directory wanted another address for the recipient's account; SubjectID is the connection
 
@@ -78,7 +80,7 @@ var MailKinds = []MailKind{
 	MailEmailConfirm, MailEmailRequested, MailEmailChanged, MailEmailRestored, MailEmailSet,
 	MailFactorAdded, MailFactorRemoved, MailFactorRenamed, MailFactorsRemoved, MailFactorsReset, MailFactorsWord, MailFactorsDemanded, MailRecoveryCodes, MailRecoveryUsed,
 	MailPasskeyCopied, MailFactorsDisabled,
-	MailWebhookFailing, MailWebhookDisabled, MailDomainLapsed, MailDomainTaken, MailClientSecretExpiring, MailCertificateExpiring, MailSCIMSecretExpiring, MailSCIMSecretLeaked, MailDirectoryAlarm, MailAddressRefused, MailClientRefused, MailAccountErased, MailSSOBypass, MailSecretsLost, MailDigest,
+	MailWebhookFailing, MailWebhookDisabled, MailDomainLapsed, MailDomainTaken, MailClientSecretExpiring, MailCertificateExpiring, MailSCIMSecretExpiring, MailSCIMSecretLeaked, MailDirectoryAlarm, MailAddressRefused, MailClientRefused, MailProviderUnread, MailCertificatesGone, MailAccountErased, MailSSOBypass, MailSecretsLost, MailDigest,
 }
 
 // kindsToSend is the list of MailKinds in which sqlDueMails looks for the kind of a mail.

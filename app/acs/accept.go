@@ -10,6 +10,7 @@ import (
 	"github.com/doorward/doorward"
 	"github.com/doorward/doorward/app/access"
 	"github.com/doorward/doorward/app/answer"
+	"github.com/doorward/doorward/app/provider"
 	"github.com/doorward/doorward/app/samlprovider"
 	"github.com/doorward/doorward/internal/samlsp"
 	"github.com/doorward/doorward/internal/samlsp/fault"
@@ -29,32 +30,46 @@ func (r *Receiver) accept(ctx context.Context, by doorward.Caller, conID string,
 	return r.keep(ctx, conID, said, accepted, received)
 }
 
-// judge judges the response by what the connection signs in by now; if it is signed by none of the certificates, once
-// more after the provider's metadata were read again. If those can't be read, that is no refusal.
+// judgedMost is how often a response is judged, each time by what was read since.
+const judgedMost = 6
+
+// judge judges the response by what the connection signs in by now; if it is signed by none of the certificates, again
+// each time that the provider's metadata were read since, for some seconds. If they can't be read, that is no refusal. What can be known without the signature, such as the audience, isn't asked before: whoever has
+// begun a sign-in knows what to write there.
 func (r *Receiver) judge(ctx context.Context, caller doorward.Caller, conID string, response samlsp.Response) (accepted Accepted, said samlsp.Asserted, err error) {
-	for isAgain := false; ; isAgain = true {
-		config, by, err := r.providers.ReadySAML(ctx, conID, response.Trial)
-		if err != nil {
-			return accepted, said, changedIf(err)
-		}
-		accepted.By = by
-		err = r.judging.do(ctx, func() error {
-			// Once more: those before it, from the same address, may have been refused while it waited.
-			if err := access.CheckCounters(ctx, r.db, counters(caller)); err != nil {
-				return err
-			}
-			said, err = samlsp.Finish(config, response, r.db.Now())
-			return err
-		})
+	arrived := r.db.Now()
+	for times := 1; ; times++ {
+		judged := r.db.Now()
+		accepted.By, said, err = r.judgeOnce(ctx, caller, conID, response)
 		f, isFault := errors.AsType[*fault.Fault](err)
-		if isAgain || !isFault || !f.ReadAgain {
+		if !isFault || !f.ReadAgain || slices.Contains(accepted.By.RemovedCertificates, f.Signer) {
 			return accepted, said, err
 		}
-		isRead, readErr := r.readAgain(ctx, conID, response.Trial)
+		if times == judgedMost {
+			return accepted, said, f
+		}
+		isRead, readErr := r.readAgain(ctx, provider.Unknown{ConnectionID: conID, Pending: response.Trial, Signer: f.Signer, Arrived: arrived, Judged: judged})
 		if !isRead {
 			return accepted, said, unavailableIf(readErr, f)
 		}
 	}
+}
+
+// judgeOnce judges the response by what the connection signs in by now, which it returns.
+func (r *Receiver) judgeOnce(ctx context.Context, caller doorward.Caller, conID string, response samlsp.Response) (by doorward.ConnectionParameters, said samlsp.Asserted, err error) {
+	config, by, err := r.providers.ReadySAML(ctx, conID, response.Trial)
+	if err != nil {
+		return by, said, changedIf(err)
+	}
+	err = r.judging.do(ctx, func() error {
+		// Once more: those before it, from the same address, may have been refused while it waited.
+		if err := access.CheckCounters(ctx, r.db, counters(caller)); err != nil {
+			return err
+		}
+		said, err = samlsp.Finish(config, response, r.db.Now())
+		return err
+	})
+	return by, said, err
 }
 
 // changedIf returns the fault of a request by parameters that the connection doesn't have any more.
@@ -66,13 +81,13 @@ func changedIf(err error) error {
 }
 
 // readAgain reads the provider's metadata, with time left for an answer, and reports whether they have changed.
-func (r *Receiver) readAgain(ctx context.Context, conID string, pending bool) (bool, error) {
+func (r *Receiver) readAgain(ctx context.Context, u provider.Unknown) (bool, error) {
 	if end, isBounded := ctx.Deadline(); isBounded {
 		asking, cancel := context.WithDeadline(ctx, end.Add(-writeWithin))
 		defer cancel()
 		ctx = asking
 	}
-	return r.providers.ReadMetadataAgain(ctx, conID, pending)
+	return r.providers.ReadMetadataAgain(ctx, u)
 }
 
 // unavailableIf returns the fault of a response that may be right, since the provider's metadata can't be read; or else

@@ -5,6 +5,7 @@ import (
 
 	"github.com/doorward/doorward"
 	"github.com/doorward/doorward/app/access"
+	"github.com/doorward/doorward/app/samlprovider"
 	"github.com/doorward/doorward/store"
 )
 
@@ -29,7 +30,8 @@ type Ended struct {
 	Revocation doorward.Revocation
 }
 
-// enable lets a connection sign people in, if a test of exactly what it has has passed.
+// enable lets a connection sign people in, if a test of exactly what it has has passed, and not all certificates of its
+// provider were taken away since.
 func enable(ctx context.Context) writeConnection {
 	return func(tx *access.Tx, was doorward.Connection) error {
 		if was.Status == doorward.ConnectionActive {
@@ -38,6 +40,15 @@ func enable(ctx context.Context) writeConnection {
 		}
 		if was.InForce.TestedAt == nil && was.Type != doorward.SCIMDirectory {
 			return doorward.Fail(doorward.CodeConnectionNotTested, "")
+		}
+		if was.Type == doorward.SAML {
+			said, err := samlprovider.Kept(ctx, tx.Reader, was.ID, inForce, was.InForce)
+			if err != nil {
+				return err
+			}
+			if len(said.Certificates) == 0 {
+				return doorward.Fail(doorward.CodeCertificateNeeded, "")
+			}
 		}
 		tx.Changed(fieldStatus, string(was.Status), string(doorward.ConnectionActive))
 		_, err := tx.SetConnectionStatus(ctx, was.ID, doorward.ConnectionActive)

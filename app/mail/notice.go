@@ -76,6 +76,8 @@ var composers = map[store.MailKind]func(*Mail, context.Context, *store.Tx, store
 	store.MailSCIMSecretLeaked:     (*Mail).composeConnection,
 	store.MailDirectoryAlarm:       (*Mail).composeConnection,
 	store.MailClientRefused:        (*Mail).composeConnection,
+	store.MailProviderUnread:       (*Mail).composeConnection,
+	store.MailCertificatesGone:     (*Mail).composeConnection,
 
 	store.MailDomainLapsed: (*Mail).composeDomain,
 	store.MailDomainTaken:  (*Mail).composeDomain,
@@ -157,7 +159,7 @@ func (m *Mail) composeDomain(ctx context.Context, tx *store.Tx, row store.Mail) 
 	}).withStyle(m.styleOf(tenant)), err
 }
 
-// composeConnection makes notices about the client secrets of a connection. They are obsolete once the
+// composeConnection makes notices about a connection: its secrets, its provider, its directory. They are obsolete once the
 // connection is deleted.
 func (m *Mail) composeConnection(ctx context.Context, tx *store.Tx, row store.Mail) (*renderedMail, error) {
 	e, err := tx.Event(ctx, row.SubjectID)
@@ -182,6 +184,9 @@ func (m *Mail) composeConnection(ctx context.Context, tx *store.Tx, row store.Ma
 	}
 	if until, err := time.Parse(time.RFC3339, e.Change(doorward.FieldEndsAt).To); err == nil {
 		v.Until = formatTime(until)
+	}
+	if since, err := time.Parse(time.RFC3339, e.Change(doorward.FieldFailingSince).To); err == nil {
+		v.Since = formatTime(since)
 	}
 	locale, err := localeOf(ctx, tx, row.Recipient)
 	return m.texts.render(row.Kind, locale, v).withStyle(m.styleOf(tenant)), err

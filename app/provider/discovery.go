@@ -1,6 +1,7 @@
 package provider
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -22,6 +23,8 @@ const (
 	askWithin = 10 * time.Second
 	// discoveryAge is when what a provider has said of itself is read again.
 	discoveryAge = 24 * time.Hour
+	// keepWithin bounds what is written after a reading.
+	keepWithin = 5 * time.Second
 	// discoveryRetry is the pause after a fault, while what is kept still serves.
 	discoveryRetry = 10 * time.Minute
 	// discoveriesAtOnce bounds the requests of the daily reading.
@@ -125,11 +128,14 @@ func (c *Client) read(ctx context.Context, kept store.KeptDiscovery, requestIDs 
 	} else {
 		s.oidc, err = c.discover(ctx, kept.Issuer)
 	}
+	// What was read is kept, also if the person for whom it was has gone.
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), keepWithin)
+	defer cancel()
 	if isFault(err) {
 		entry.Outcome = doorward.AttemptUnavailable
 		entry.Seen, entry.Advice = faultSeen(err)
 		c.Record(ctx, entry)
-		return s, err
+		return s, cmp.Or(c.unread(ctx, kept), err)
 	}
 	switch {
 	case err != nil:
@@ -232,7 +238,7 @@ func (c *Client) ReadDue(ctx context.Context) error {
 		return nil
 	}
 	for {
-		due, err := c.db.Read().DiscoveryDue(ctx, c.db.Now().Add(-discoveryAge), discoveriesAtOnce)
+		due, err := c.due(ctx)
 		if err != nil || len(due) == 0 {
 			return err
 		}
@@ -240,6 +246,16 @@ func (c *Client) ReadDue(ctx context.Context) error {
 			return err
 		}
 	}
+}
+
+// due returns what is to be read by now: each day, and sooner after a reading that has failed.
+func (c *Client) due(ctx context.Context) ([]store.KeptDiscovery, error) {
+	now := c.db.Now()
+	daily, err := c.db.Read().DiscoveryDue(ctx, now.Add(-discoveryAge), discoveriesAtOnce)
+	if err != nil || len(daily) > 0 {
+		return daily, err
+	}
+	return c.db.Read().DiscoveryRetriesDue(ctx, now, discoveriesAtOnce)
 }
 
 func (c *Client) readAll(ctx context.Context, due []store.KeptDiscovery) error {

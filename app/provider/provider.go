@@ -13,7 +13,9 @@
 //	ready.go        what it takes to sign in
 //	saml.go         the same for SAML, of whose metadata package samlprovider knows more
 //	readnow.go      readings for somebody who waits
+//	unknown.go      readings because of responses by unknown certificates
 //	readings.go     readings that several requests need at once
+//	unread.go       readings that fail: when to try again, who is told
 //	examine.go      what a provider answers now, for the operator
 //	secret.go       client secrets, sealed and open
 //	key.go          keys of private_key_jwt
@@ -29,6 +31,7 @@ import (
 	"errors"
 	"log/slog"
 	"net/netip"
+	"sync/atomic"
 	"time"
 
 	"github.com/doorward/doorward"
@@ -68,6 +71,7 @@ type Client struct {
 	warn func(error) // of what must not fail a sign-in
 
 	readings readings
+	waiting  atomic.Int64 // responses by unknown certificates
 }
 
 // New returns the client. base is the address of Doorward, without a slash at its end.

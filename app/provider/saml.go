@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"strings"
-	"time"
 
 	"github.com/doorward/doorward"
 	"github.com/doorward/doorward/app/access"
@@ -13,13 +12,6 @@ import (
 	"github.com/doorward/doorward/internal/samlsp/fault"
 	"github.com/doorward/doorward/internal/samlsp/metadata"
 	"github.com/doorward/doorward/store"
-)
-
-const (
-	// againEvery bounds how often metadata are read because a response is signed by none of the certificates.
-	againEvery = time.Minute
-	// againPoll is the pause between two looks at whether another node has read them.
-	againPoll = 200 * time.Millisecond
 )
 
 // ReadySAML returns what it takes to sign in by what is in force of a connection of type saml, or to test what is
@@ -45,36 +37,6 @@ func (c *Client) ReadySAML(ctx context.Context, conID string, isPending bool) (c
 	return config, p, err
 }
 
-// ReadMetadataAgain reads a provider's metadata because a response is signed by none of its certificates
-// (fault.Fault.ReadAgain): at most once a minute over all nodes, and only where they have an address. Callers that come
-// while it is read wait for that. changed reports that what is kept may be another than the caller has judged by: let
-// ReadySAML return it again. A provider that can't be read changes nothing, and is in the protocol: for a minute nobody
-// knows whether the response is right. Errors: provider_unavailable then, unavailable.
-func (c *Client) ReadMetadataAgain(ctx context.Context, conID string, isPending bool) (changed bool, err error) {
-	return c.readings.do(ctx, readingOf{conID, isPending}, func() (bool, error) {
-		kept, err := c.db.Read().KeptDiscovery(ctx, conID, isPending)
-		if errors.Is(err, store.ErrNone) {
-			return false, nil
-		}
-		if err != nil || kept.MetadataURL == "" {
-			return false, err
-		}
-		now := c.db.Now()
-		if now.Sub(kept.AskedAt) < againEvery {
-			return c.awaitReading(ctx, kept, now)
-		}
-		mine, err := c.claim(ctx, kept)
-		if err != nil {
-			return false, err
-		}
-		if !mine {
-			return c.awaitReading(ctx, kept, now)
-		}
-		_, err = c.read(ctx, kept)
-		return err == nil, Unavailable(err)
-	})
-}
-
 // keepSAML keeps metadata that were read, if they are still of the connection's provider. The trail says how that changes
 // people are signed in: by which certificates, and where.
 func (c *Client) keepSAML(ctx context.Context, kept store.KeptDiscovery, said metadata.Provider, entry *doorward.Attempt) error {
@@ -95,7 +57,7 @@ func (c *Client) keepSAML(ctx context.Context, kept store.KeptDiscovery, said me
 		}
 		after, err := trusted(ctx, tx, found.ID)
 		if after[0] == "" { // all of them were taken away by hand
-			entry.Outcome, entry.Check, entry.Seen = doorward.AttemptRefused, fault.CheckCertificate, fault.CodeNoCertificate
+			entry.Outcome, entry.Check, entry.Seen, entry.Advice = doorward.AttemptRefused, fault.CheckCertificate, fault.CodeNoCertificate, fault.AdviceTakenAway
 		}
 		if err == nil && before == after {
 			tx.SkipEvent()
@@ -104,6 +66,9 @@ func (c *Client) keepSAML(ctx context.Context, kept store.KeptDiscovery, said me
 			if before[i] != after[i] {
 				tx.Changed(field, before[i], after[i])
 			}
+		}
+		if err == nil && before[0] != "" && after[0] == "" && found.Status == doorward.ConnectionActive {
+			err = tx.NotifyHolders(ctx, store.MailCertificatesGone, found.TenantID, doorward.RoleOwner)
 		}
 		return err
 	})
@@ -132,33 +97,4 @@ func trusted(ctx context.Context, tx *access.Tx, conID string) (values [len(trus
 		all = append(all, certificate.Fingerprint)
 	}
 	return [...]string{strings.Join(all, " "), said.SSOURL}, err
-}
-
-// errUnread is the cause while metadata couldn't be read.
-var errUnread = errors.New("provider: the metadata could not be read within the last minute")
-
-// awaitReading waits while another node, or a request that needs the metadata for something else, may be reading them,
-// and reports whether they were read within a minute before now or since. Errors: provider_unavailable if that has failed.
-func (c *Client) awaitReading(ctx context.Context, kept store.KeptDiscovery, now time.Time) (bool, error) {
-	for {
-		is, err := c.db.Read().KeptDiscovery(ctx, kept.ConnectionID, kept.Pending)
-		if errors.Is(err, store.ErrNone) {
-			return false, nil
-		}
-		if err != nil {
-			return false, err
-		}
-		isOver := !is.At.Before(is.AskedAt) || c.db.Now().Sub(is.AskedAt) >= askWithin
-		switch {
-		case isOver && is.At.Before(is.AskedAt):
-			return false, &doorward.Error{Code: doorward.CodeProviderUnavailable, RetryAfter: retryAfter, Err: errUnread}
-		case isOver:
-			return now.Sub(is.At) < againEvery, nil
-		}
-		select {
-		case <-ctx.Done():
-			return false, doorward.Unavailable(ctx.Err())
-		case <-time.After(againPoll):
-		}
-	}
 }

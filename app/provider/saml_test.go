@@ -13,6 +13,7 @@ import (
 	"github.com/doorward/doorward"
 	"github.com/doorward/doorward/app/apptest"
 	"github.com/doorward/doorward/app/connection"
+	"github.com/doorward/doorward/app/provider"
 )
 
 const entity = "https://idp.acme.example"
@@ -126,7 +127,7 @@ func TestMetadataAreReadDaily(t *testing.T) {
 }
 
 // TestAllTakenAway: if the provider has only certificates left that were taken away by hand, nobody is signed in: neither
-// by them, nor by those that the provider has withdrawn.
+// by them, nor by those that the provider has withdrawn. OWNERs are told once, and such a connection can't be enabled.
 func TestAllTakenAway(t *testing.T) {
 	apptest.OnSQLite(t, func(f *apptest.Fixture) {
 		_, owner := f.Tenant()
@@ -145,10 +146,29 @@ func TestAllTakenAway(t *testing.T) {
 		}
 		page, err := f.Node(0).Connections.Attempts(f.Context(), owner.Caller, c.ID, doorward.Window{Limit: 1})
 		f.NoError(err)
-		if got := page.Items[0]; got.Check != "certificate" || got.Outcome != doorward.AttemptRefused {
+		if got := page.Items[0]; got.Check != "certificate" || got.Outcome != doorward.AttemptRefused || got.Advice != "taken_away" {
 			t.Errorf("the protocol has %+v", got)
 		}
+		_, err = f.Node(1).Connections.Refresh(f.Context(), owner.Caller, c.ID)
+		f.NoError(err)
+		if got := f.Subjects(owner.User.Email); len(got) == 0 || strings.Count(strings.Join(got, "\n"), "Nobody can sign in with") != 1 {
+			t.Errorf("the OWNER's mails are %q", got)
+		}
+		for _, step := range []struct {
+			status string
+			want   doorward.Code
+		}{{"disabled", ""}, {"active", doorward.CodeCertificateNeeded}} {
+			_, _, err := f.Node(0).Connections.Edit(f.Context(), owner.Caller, c.ID, connection.Change{Draft: connection.Draft{Status: &step.status}})
+			if apptest.Code(err) != step.want {
+				t.Errorf("the change to %s is answered %v", step.status, err)
+			}
+		}
 	})
+}
+
+// unknown is a response that the certificate has signed, judged now.
+func unknown(f *apptest.Fixture, conID string, der []byte) provider.Unknown {
+	return provider.Unknown{ConnectionID: conID, Signer: strings.TrimSpace(fingerprint(der)), Arrived: f.DB.Now(), Judged: f.DB.Now()}
 }
 
 // TestRaceReadMetadataAgain: however many responses are signed by no known certificate, on whatever nodes, metadata are
@@ -167,7 +187,7 @@ func TestRaceReadMetadataAgain(t *testing.T) {
 			var waiting sync.WaitGroup
 			for i := range callers {
 				waiting.Go(func() {
-					changed, err := f.Node(i%2).Connections.ReadMetadataAgain(f.Context(), c.ID, false)
+					changed, err := f.Node(i%2).Connections.ReadMetadataAgain(f.Context(), unknown(f, c.ID, b))
 					if err != nil || !changed {
 						t.Errorf("caller %d: changed %t, %v", i, changed, err)
 					}
@@ -188,10 +208,124 @@ func TestRaceReadMetadataAgain(t *testing.T) {
 		}
 		clock.Move(2 * time.Minute)
 		server.Say(http.StatusServiceUnavailable, "")
-		changed, err := f.Node(0).Connections.ReadMetadataAgain(f.Context(), c.ID, false)
+		changed, err := f.Node(0).Connections.ReadMetadataAgain(f.Context(), unknown(f, c.ID, a))
 		if changed || !doorward.HasCode(err, doorward.CodeProviderUnavailable) || signers(f, 0, c.ID) != fingerprint(b) {
 			t.Errorf("a provider out of reach: changed %t, %v", changed, err)
 		}
-		f.NoError(apptest.ErrorOf(f.Node(0).Connections.ReadMetadataAgain(f.Context(), "con_none", false)))
+		f.NoError(apptest.ErrorOf(f.Node(0).Connections.ReadMetadataAgain(f.Context(), unknown(f, "con_none", b))))
+	})
+}
+
+// TestReadingsForUnknown: readings for anything else don't delay that for an unknown certificate. Those for the same one
+// are few within a minute; another one isn't delayed by them. After a failed reading the answer comes at once.
+func TestReadingsForUnknown(t *testing.T) {
+	apptest.OnEachClock(t, apptest.NoLimits, apptest.NewStoppedClock, func(f *apptest.Fixture, clock *apptest.StoppedClock) {
+		_, owner := f.Tenant()
+		far := f.DB.Now().Add(1000 * time.Hour)
+		a, b, stranger := apptest.SAMLCertificate(far), apptest.SAMLCertificate(far), apptest.SAMLCertificate(far)
+		server := f.MetadataServer(apptest.SAMLMetadata(entity, a))
+		c := activeSAML(f, owner, server.Address())
+		clients := func(node int) *connection.Connections { return f.Node(node).Connections }
+		// again reads, as long after the last reading as has to be.
+		again := func(der []byte) (bool, error) {
+			clock.Move(provider.AgainSoon)
+			return clients(0).ReadMetadataAgain(f.Context(), unknown(f, c.ID, der))
+		}
+		reads := server.Reads()
+		wantReads := func(what string, want int) {
+			t.Helper()
+			if n := server.Reads() - reads; n != want {
+				t.Errorf("%s: read %d times, want %d", what, n, want)
+			}
+			reads = server.Reads()
+		}
+		f.NoError(apptest.ErrorOf(clients(0).Refresh(f.Context(), owner.Caller, c.ID)))
+		reads = server.Reads()
+		for range 5 {
+			f.NoError(apptest.ErrorOf(again(stranger)))
+		}
+		wantReads("the same certificate", 3)
+		server.Say(http.StatusOK, apptest.SAMLMetadata(entity, b))
+		if changed, err := again(b); err != nil || !changed || signers(f, 1, c.ID) != fingerprint(b) {
+			t.Errorf("the provider's next one: changed %t, %v", changed, err)
+		}
+		wantReads("another certificate", 1)
+		clock.Move(time.Minute)
+		f.NoError(apptest.ErrorOf(again(stranger)))
+		wantReads("a minute later", 1)
+
+		clock.Move(time.Second)
+		server.Say(http.StatusServiceUnavailable, "")
+		if _, err := clients(1).Refresh(f.Context(), owner.Caller, c.ID); !doorward.HasCode(err, doorward.CodeProviderUnavailable) {
+			t.Errorf("the reading is answered %v", err)
+		}
+		reads = server.Reads()
+		for range 2 { // on both nodes, within AgainSoon after the last reading for one
+			clock.Move(time.Millisecond)
+			for node := range 2 {
+				if _, err := clients(node).ReadMetadataAgain(f.Context(), unknown(f, c.ID, a)); !doorward.HasCode(err, doorward.CodeProviderUnavailable) {
+					t.Errorf("after a failed reading: %v", err)
+				}
+			}
+		}
+		wantReads("after a failed reading", 0)
+		server.Say(http.StatusOK, apptest.SAMLMetadata(entity, a))
+		if changed, err := again(a); err != nil || !changed {
+			t.Errorf("once it can be read: changed %t, %v", changed, err)
+		}
+	})
+}
+
+// TestFailedReadingIsRetried: after 15 minutes, an hour and then every four, by one node. After a day OWNERs are told,
+// once until it succeeds.
+func TestFailedReadingIsRetried(t *testing.T) {
+	apptest.OnEachClock(t, apptest.NoLimits, apptest.NewStoppedClock, func(f *apptest.Fixture, clock *apptest.StoppedClock) {
+		_, owner := f.Tenant()
+		a := apptest.SAMLCertificate(f.DB.Now().Add(1000 * time.Hour))
+		server := f.MetadataServer(apptest.SAMLMetadata(entity, a))
+		activeSAML(f, owner, server.Address())
+		server.Say(http.StatusServiceUnavailable, "")
+		told := func() (n int) {
+			for _, subject := range f.Subjects(owner.User.Email) {
+				if strings.Contains(subject, "could not be read since") {
+					n++
+				}
+			}
+			return n
+		}
+		tick := func(by time.Duration) {
+			clock.Move(by)
+			for node := range 2 {
+				f.NoError(f.Node(node).Connections.ReadDue(f.Context()))
+				f.NoError(f.Node(node).Connections.Sweep(f.Context()))
+			}
+		}
+		tick(24 * time.Hour)
+		for _, gap := range []time.Duration{15 * time.Minute, time.Hour, 4 * time.Hour, 4 * time.Hour} {
+			reads := server.Reads()
+			tick(gap - time.Second)
+			if n := server.Reads() - reads; n != 0 {
+				t.Errorf("before %s it was read %d times", gap, n)
+			}
+			tick(time.Second)
+			if n := server.Reads() - reads; n != 1 {
+				t.Errorf("after %s it was read %d times", gap, n)
+			}
+		}
+		if n := told(); n != 0 {
+			t.Errorf("OWNERs were told %d times within a day", n)
+		}
+		tick(16 * time.Hour)
+		tick(4 * time.Hour)
+		if n := told(); n != 1 {
+			t.Errorf("OWNERs were told %d times after a day", n)
+		}
+		server.Say(http.StatusOK, apptest.SAMLMetadata(entity, a))
+		tick(4 * time.Hour)
+		reads := server.Reads()
+		tick(20 * time.Hour)
+		if n := server.Reads() - reads; n != 0 {
+			t.Errorf("once it can be read again, it was read %d times within the day", n)
+		}
 	})
 }

@@ -40,8 +40,8 @@ type samlPerson struct {
 }
 
 // spareKeys are keys of providers, since making one takes a while.
-var spareKeys = sync.OnceValue(func() [3]*rsa.PrivateKey {
-	var keys [3]*rsa.PrivateKey
+var spareKeys = sync.OnceValue(func() [4]*rsa.PrivateKey {
+	var keys [4]*rsa.PrivateKey
 	for i := range keys {
 		key, err := rsa.GenerateKey(rand.Reader, 2048)
 		if err != nil {
@@ -71,11 +71,13 @@ func (w *world) newSAMLProvider() *samlProvider {
 
 // use has the provider sign by the i-th of the spare keys.
 func (p *samlProvider) use(i int) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
 	p.Key = spareKeys()[i]
 	p.Certificate = certificates()[i]
 }
 
-var certificates = sync.OnceValue(func() (all [3][]byte) {
+var certificates = sync.OnceValue(func() (all [4][]byte) {
 	for i, key := range spareKeys() {
 		all[i] = samltest.CertificateFor(key, time.Now().Add(24*time.Hour))
 	}
@@ -84,6 +86,14 @@ var certificates = sync.OnceValue(func() (all [3][]byte) {
 
 // announces has the metadata name the i-th certificates.
 func (p *samlProvider) announces(which ...int) {
+	text := p.naming(which...)
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.serve = func(rw http.ResponseWriter) { _, _ = rw.Write([]byte(text)) }
+}
+
+// naming returns metadata that name the i-th certificates.
+func (p *samlProvider) naming(which ...int) string {
 	one := func(der []byte) string {
 		return `<md:KeyDescriptor use="signing">` + `<ds:KeyInfo xmlns:ds="http://www.w3.org/2000/09/xmldsig#"><ds:X509Data><ds:X509Certificate>` +
 			base64.StdEncoding.EncodeToString(der) + `</ds:X509Certificate></ds:X509Data></ds:KeyInfo></md:KeyDescriptor>`
@@ -94,10 +104,22 @@ func (p *samlProvider) announces(which ...int) {
 	}
 	text := string(p.Metadata())
 	from, to := strings.Index(text, `<md:KeyDescriptor use="signing">`), strings.Index(text, `<md:KeyDescriptor use="encryption">`)
-	text = text[:from] + keys + text[to:]
+	return text[:from] + keys + text[to:]
+}
+
+// forged returns what signs somebody in, signed by the i-th of the spare keys, whoever has it.
+func (p *samlProvider) forged(b *browser, address string, i int) url.Values {
+	b.s.w.Helper()
+	request, err := samltest.Read(address)
+	b.s.w.NoError(err)
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	p.serve = func(rw http.ResponseWriter) { _, _ = rw.Write([]byte(text)) }
+	a := p.Answer(request, p.now())
+	a.NameID, a.Attributes = p.person.subject, []samltest.Attribute{{Name: "email", Values: []string{p.person.email}}}
+	a.Signing = samltest.Signing{Key: spareKeys()[i], KeyInfo: samltest.KeyInfo(certificates()[i])}
+	form, err := p.Form(a)
+	b.s.w.NoError(err)
+	return form
 }
 
 // reads returns how often the metadata were read.

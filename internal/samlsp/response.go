@@ -1,6 +1,7 @@
 package samlsp
 
 import (
+	"bytes"
 	"encoding/base64"
 	"errors"
 	"net/url"
@@ -82,6 +83,10 @@ func seenRequest(isOurs bool) string {
 	return "the id of another request"
 }
 
+// byteOrderMark is that of UTF-8, which some providers write before a response (XML 1.0, 4.3.3). No signature covers it, and
+// gate and parsers get the text without it.
+var byteOrderMark = []byte("\xef\xbb\xbf")
+
 // decode returns the text of the form, which has passed the gate.
 func decode(form url.Values) ([]byte, *fault.Fault) {
 	for _, name := range refusedFields {
@@ -100,6 +105,7 @@ func decode(form url.Values) ([]byte, *fault.Fault) {
 	if err != nil {
 		return nil, fault.Structure("SAMLResponse is no base64")
 	}
+	text = bytes.TrimPrefix(text, byteOrderMark)
 	if err := gate.Check(text); err != nil {
 		f := fault.OfGate(err)
 		for _, check := range []string{fault.CheckSize, fault.CheckDoctype} {

@@ -138,9 +138,13 @@ func TestShapes(t *testing.T) {
 		t.Run(s.name, func(t *testing.T) {
 			w := newWorld(t)
 			s.change(&w.config)
-			got, err := w.finish(samltest.FormOf(w.fill(t, s, w.start(t, samlsp.Ask{})), ""))
+			text := w.fill(t, s, w.start(t, samlsp.Ask{}))
+			got, err := w.finish(samltest.FormOf(text, ""))
 			if err != nil {
 				t.Fatal(err)
+			}
+			if marked, err := w.finish(samltest.FormOf("\xef\xbb\xbf"+text, "")); err != nil || marked.Subject != got.Subject {
+				t.Errorf("with a byte order mark: %q, %v", marked.Subject, err)
 			}
 			want := []any{s.subject, s.email, samlsp.Groups{State: samlsp.GroupsList, Names: s.groups}}
 			if diff := cmp.Diff(want, []any{got.Subject, got.Address, got.Groups}); diff != "" {

@@ -48,7 +48,8 @@ func futureSignOn(f *fixture) {
 	equal(f, []time.Time{all[0].LastUsedAt, all[1].CreatedAt, all[1].LastUsedAt}, []time.Time{old.LastUsedAt, now, now})
 	equal(f, all[1].ID, ahead.ID)
 	kept := f.value(f.Read().KeptDiscovery(ctx, con.ID, false)).(store.KeptDiscovery)
-	equal(f, []time.Time{kept.At, kept.AskedAt}, []time.Time{now, now})
+	equal(f, []time.Time{kept.At, kept.AskedAt, kept.FailedAt, kept.FailingSince, kept.Unknown.At}, []time.Time{now, now, now, now, now})
+	equal(f, len(f.value(f.Read().DiscoveryRetriesDue(ctx, now, 10)).([]store.KeptDiscovery)), 1)
 	secret := f.value(f.Read().ConnectionSecrets(ctx, con.ID)).([]store.SealedConnectionSecret)[0]
 	equal(f, []time.Time{secret.CreatedAt, *secret.LastUsedAt}, []time.Time{now, now})
 	keys := f.value(f.Read().ConnectionKeys(ctx, con.ID)).([]store.ConnectionKey)
@@ -88,6 +89,10 @@ func (f *fixture) useAll(c doorward.Connection, suffix string) {
 		f.wantChange(tx.InsertSAMLAssertion(ctx, store.SAMLAssertion{Hash: []byte("assertion " + suffix), ConnectionID: c.ID, Said: []byte("sealed"), WaitsUntil: at.Add(time.Minute), EndsAt: at.Add(15 * time.Minute)}))
 		noError(f, tx.MarkConnectionSwitched(ctx, c.ID))
 		f.wantChange(tx.KeepDiscovery(ctx, c.ID, inForce, c.InForce.Issuer, "{}"))
+		asked, err := tx.KeptDiscovery(ctx, c.ID, inForce)
+		noError(f, err)
+		f.wantChange(tx.AskForUnknown(ctx, asked, ""))
+		f.wantChange(tx.FailDiscovery(ctx, asked, at.Add(time.Hour)))
 		secretID, keyID := doorward.PrefixClientSecret+suffix, "key_"+suffix
 		noError(f, tx.InsertConnectionSecret(ctx, store.SealedConnectionSecret{
 			ConnectionSecret: doorward.ConnectionSecret{ID: secretID, ConnectionID: c.ID, CreatedAt: at}, Sealed: []byte("sealed"),

@@ -127,6 +127,7 @@ var cases = []struct {
 	{"secrets of connections", secretsOfConnections},
 	{"keys of connections", keysOfConnections},
 	{"metadata of SAML", metadataOfConnections},
+	{"readings of metadata", readingsOfMetadata},
 	{"keys of SAML", samlKeys},
 	{"one key of SAML", oneSAMLKey},
 	{"tests of connections", testsOfConnections},

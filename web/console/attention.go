@@ -201,7 +201,8 @@ func (h *console) watchKeys(ctx context.Context, c *ui.Call, _ *watch) (all []at
 	return all, err
 }
 
-// watchSecrets tells of secrets and certificates of active connections and of directories that end, or have ended.
+// watchSecrets tells of secrets and certificates of active connections and of directories that end, have ended, or were all
+// taken away.
 func (h *console) watchSecrets(_ context.Context, c *ui.Call, seen *watch) (all []attention, err error) {
 	for _, p := range seen.connections {
 		if ends := p.SecretEnds(); ends != nil && p.IsActive() {
@@ -209,6 +210,9 @@ func (h *console) watchSecrets(_ context.Context, c *ui.Call, seen *watch) (all 
 		}
 		if ends := p.CertificateEnds(); ends != nil && p.IsActive() {
 			all = append(all, attention{Kind: "certificate", IsGrave: p.HasEnded(*ends), Name: p.Name, At: *ends, Path: connectionPath + "/" + p.ID + tabQuery("certificates"), List: ssoPath})
+		}
+		if p.HasNoCertificate() && p.IsActive() {
+			all = append(all, attention{Kind: "nocertificate", IsGrave: true, Name: p.Name, Path: connectionPath + "/" + p.ID + tabQuery("certificates"), List: ssoPath})
 		}
 		if ends := p.DirectoryEnds(); ends != nil && p.IsActive() {
 			all = append(all, attention{Kind: "scim", IsGrave: p.HasEnded(*ends), Name: p.Name, At: *ends, Path: connectionPath + "/" + p.ID + tabQuery("directory"), List: ssoPath})

@@ -96,6 +96,9 @@ func (p provider) Warnings() (all []string) {
 	if p.CertificateEnds() != nil {
 		all = append(all, "sso.warn.certificate")
 	}
+	if p.HasNoCertificate() {
+		all = append(all, "sso.warn.nocertificate")
+	}
 	if p.Pending != nil {
 		all = append(all, "sso.warn.pending")
 	} else if !p.CanBeEnabled() && p.Status != doorward.ConnectionActive {

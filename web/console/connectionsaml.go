@@ -39,6 +39,12 @@ func (p provider) Trusted() *ui.SAMLProvider {
 // CertificateEnds is the end of the provider's certificate that ends last, if that is soon or has passed; else nil.
 func (p provider) CertificateEnds() *time.Time { return p.Trusted().Ends() }
 
+// HasNoCertificate reports whether all certificates in the provider's metadata were taken away by hand, so that nobody
+// is signed in.
+func (p provider) HasNoCertificate() bool {
+	return p.Provider.EntityID != "" && len(p.Provider.Certificates) == 0
+}
+
 // NeedsSigning reports whether the provider wants signed requests, and they aren't.
 func (p provider) NeedsSigning() bool {
 	said := p.Said()

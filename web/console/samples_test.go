@@ -338,6 +338,7 @@ func sampledAttention() []attention {
 		{Kind: "webhook.disabled", IsGrave: true, Name: "old.example.com", Cause: "hooks.because.failing", Path: webhooksPath + "/whk_3"},
 		{Kind: "mails", IsGrave: true, Count: 1, Cause: "attention.mails.refused", Path: invitationsPath},
 		{Kind: "lapsed", IsGrave: true, Name: "acme.test", Path: domainsPath},
+		{Kind: "nocertificate", IsGrave: true, Name: "Acme SAML", Path: connectionPath},
 		{Kind: "webhook.unreliable", Name: "a-very-long-name-of-a-host-of-our-own.hooks.example.com", Count: 41, Of: 96, Last: &late, Path: webhooksPath + "/whk_1"},
 		{Kind: "key", Name: "nightly export of the warehouse", At: noon.AddDate(0, 0, 3), Path: "/console/keys/key_1"},
 		{Kind: "more", Count: 12, Path: "/console/keys"},

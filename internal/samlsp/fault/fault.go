@@ -76,6 +76,7 @@ const (
 	AdviceSign        = "sign_assertion"    // sign the assertion, or the response
 	AdviceSignToo     = "sign_response"     // sign the response, too, or encrypt by AES-GCM
 	AdviceStartAgain  = "start_again"       // the sign-in took too long, or was begun elsewhere
+	AdviceTakenAway   = "taken_away"        // make a new certificate at the provider: those that it has were taken away by hand
 	AdviceTLS         = "tls"               // the certificate of the provider's server
 )
 
@@ -83,7 +84,7 @@ const (
 var Advices = []string{
 	AdviceACS, AdviceAnother, AdviceAssignment, AdviceAttribute, AdviceAudience, AdviceCertificate, AdviceClock, AdviceEncryption,
 	AdviceFresh, AdviceNameID, AdviceNetwork, AdviceProvider, AdviceRedirect, AdviceRequest, AdviceRetry, AdviceSHA256, AdviceSign,
-	AdviceSignToo, AdviceStartAgain, AdviceTLS,
+	AdviceSignToo, AdviceStartAgain, AdviceTakenAway, AdviceTLS,
 }
 
 // Fault says which check failed. Seen and Wanted are for administrators of the tenant: at most textMax
@@ -99,8 +100,10 @@ type Fault struct {
 	Entities     []string // of CodeRequired and CodeUnknownEntity: the providers in the text, at most entitiesMax
 	Unavailable  bool     // nothing was refused: the metadata can't be reached
 	// ReadAgain says that the response is signed by none of the certificates: the provider may have a new one. Read
-	// its metadata again, at most once a minute, and let Finish judge the same response again.
+	// its metadata again, and let Finish judge the same response again. Signer is the fingerprint of the certificate that
+	// the response names, as of package metadata; empty: it names none.
 	ReadAgain bool
+	Signer    string
 	Err       error
 }
 

@@ -9,7 +9,6 @@
 package metadata
 
 import (
-	"bytes"
 	"cmp"
 	"crypto/rsa"
 	"crypto/sha256"
@@ -57,7 +56,7 @@ const (
 // *fault.Fault with CheckOfMetadata and a code: required, unknown_entity, invalid, doctype, too_large, no_certificate or
 // expired.
 func Parse(said []byte, entityID string, now time.Time) (Provider, error) {
-	said = bytes.TrimPrefix(said, []byte("\xef\xbb\xbf")) // AD FS and others write a byte order mark
+	said = inUTF8(said)
 	if err := gate.Check(said); err != nil {
 		return Provider{}, metadataRefused(err)
 	}

@@ -9,6 +9,7 @@ import (
 	"crypto/rsa"
 	"crypto/x509"
 	"encoding/base64"
+	"encoding/binary"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -19,6 +20,7 @@ import (
 	"strings"
 	"testing"
 	"time"
+	"unicode/utf16"
 
 	"github.com/google/go-cmp/cmp"
 
@@ -87,6 +89,14 @@ func codeOf(t testing.TB, err error) string {
 	return f.Code
 }
 
+func inUTF16(text string, order binary.AppendByteOrder) string {
+	var all []byte
+	for _, unit := range utf16.Encode([]rune(text)) {
+		all = order.AppendUint16(all, unit)
+	}
+	return string(all)
+}
+
 func TestParse(t *testing.T) {
 	first, second, weak := rsaCertificate(t, 2048), rsaCertificate(t, 2048), rsaCertificate(t, 1024)
 	curve, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
@@ -108,6 +118,11 @@ func TestParse(t *testing.T) {
 		"one":                           {one, "", "", 1},
 		"by its name":                   {one, id, "", 1},
 		"a byte order mark":             {"\xef\xbb\xbf" + one, "", "", 1},
+		"UTF-16":                        {inUTF16("\ufeff"+`<?xml version="1.0" encoding="utf-16"?>`+one, binary.LittleEndian), "", "", 1},
+		"UTF-16, big end first":         {inUTF16("\ufeff"+one, binary.BigEndian), "", "", 1},
+		"UTF-16, pasted":                {`<?xml version="1.0" encoding="UTF-16"?>` + one, "", "", 1},
+		"half a character of UTF-16":    {inUTF16("\ufeff"+one, binary.LittleEndian) + " ", "", "invalid", 0},
+		"a doctype in UTF-16":           {inUTF16("\ufeff<!DOCTYPE r>"+one, binary.LittleEndian), "", "doctype", 0},
 		"an XML declaration":            {`<?xml version="1.0" encoding="utf-8"?>` + "\n" + one, "", "", 1},
 		"another":                       {one, id + "/", fault.CodeUnknownEntity, 0},
 		"two":                           {entities(one + entity("https://two.example", good)), "", fault.CodeRequired, 0},

@@ -9,8 +9,10 @@ package xmlsec
 
 import (
 	"bytes"
+	"crypto/sha256"
 	"crypto/x509"
 	"encoding/base64"
+	"encoding/hex"
 	"slices"
 	"time"
 
@@ -89,7 +91,7 @@ func Verify(el *etree.Element, certificates [][]byte) (signed *etree.Element, by
 	if f := checkSignature(el, signature); f != nil {
 		return nil, nil, f
 	}
-	able, isNamed := candidates(signature, certificates)
+	able, named := candidates(signature, certificates)
 	detached, err := detach(el)
 	if err != nil {
 		return nil, nil, fault.Structure("namespaces that can't be resolved")
@@ -99,7 +101,7 @@ func Verify(el *etree.Element, certificates [][]byte) (signed *etree.Element, by
 			own.RemoveChild(info)
 		}
 	}
-	changed := isNamed
+	changed := named != nil && len(able) > 0
 	for _, certificate := range able {
 		signed, err := verify(detached, certificate)
 		if err == nil {
@@ -113,17 +115,25 @@ func Verify(el *etree.Element, certificates [][]byte) (signed *etree.Element, by
 	}
 	return nil, nil, &fault.Fault{
 		Check: fault.CheckCertificate, Seen: "a signature by another certificate", Wanted: "one of the connection's certificates",
-		Advice: fault.AdviceCertificate, ReadAgain: true,
+		Advice: fault.AdviceCertificate, ReadAgain: true, Signer: fingerprint(named),
 	}
 }
 
 // errDigest is the text of package dsig's error for a digest that isn't the signed one.
 const errDigest = "Signature could not be verified"
 
+// fingerprint returns that of a certificate in DER; empty: there is none.
+func fingerprint(der []byte) string {
+	if der == nil {
+		return ""
+	}
+	sum := sha256.Sum256(der)
+	return hex.EncodeToString(sum[:])
+}
+
 // candidates returns the certificates that can have signed: the one that the signature names, if it is the
-// connection's, which isNamed says; without a name all of the connection's.
-func candidates(signature *etree.Element, kept [][]byte) (all []*x509.Certificate, isNamed bool) {
-	var named []byte
+// connection's; without a name, nil, all of the connection's.
+func candidates(signature *etree.Element, kept [][]byte) (all []*x509.Certificate, named []byte) {
 	if el := dom.Only(dom.Only(signature, dom.Signature, "KeyInfo"), dom.Signature, "X509Data"); el != nil {
 		if certificates := dom.Children(el, dom.Signature, "X509Certificate"); len(certificates) > 0 {
 			named, _ = base64.StdEncoding.DecodeString(dom.WithoutBlanks(dom.Text(certificates[0])))
@@ -137,7 +147,7 @@ func candidates(signature *etree.Element, kept [][]byte) (all []*x509.Certificat
 		certificate.NotBefore, certificate.NotAfter = time.Time{}, farFuture // it is good until it is taken away
 		all = append(all, certificate)
 	}
-	return all, named != nil && len(all) > 0
+	return all, named
 }
 
 // farFuture is the end of certificates without one (RFC 5280, 4.1.2.5).

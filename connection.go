@@ -281,6 +281,9 @@ func EndedSession(providerSession string) string {
 	return "session" + connectionVersionSeparator + providerSession
 }
 
+// EndedEverybody is EndedUser for all who sign in by the connection: it was disabled, or its tenant has turned sign-on off.
+const EndedEverybody = "everybody"
+
 // Attempt is an entry of a connection's protocol. Equal faults in a row are one entry.
 type Attempt struct {
 	ID, ConnectionID string

@@ -107,7 +107,10 @@ func TestSignInBySAML(t *testing.T) {
 	onBoth(t, func(t *testing.T, d *server) {
 		f := d.samlSite(t)
 		until := d.clock.now().Add(30 * time.Minute).UTC().Truncate(time.Second)
-		form, cookies := f.begin("?return=/account", func(a *samltest.Answer) { a.SessionNotOnOrAfter = until })
+		form, cookies := f.begin("?return=/account", func(a *samltest.Answer) {
+			a.SessionNotOnOrAfter = until
+			a.Attributes = append(a.Attributes, samltest.Attribute{Name: "http://schemas.microsoft.com/identity/claims/displayname", Values: []string{"Ann Lee"}})
+		})
 		in := f.goOn(form, cookies).ok(http.StatusSeeOther)
 		if to := in.header.Get("Location"); !strings.HasSuffix(to, "/account") {
 			t.Errorf("the sign-in leads to %s", to)
@@ -122,7 +125,7 @@ func TestSignInBySAML(t *testing.T) {
 			t.Fatalf("there is no session: %v", in.cookies())
 		}
 		got := d.send(t, "GET /api/v2/auth/session", nil, session).ok(http.StatusOK)
-		got.is("user.email", "ann@acme.example").is("session.connectionId", f.con).is("session.expiresAt", until.Format(time.RFC3339))
+		got.is("user.email", "ann@acme.example").is("user.name", "Ann Lee").is("session.connectionId", f.con).is("session.expiresAt", until.Format(time.RFC3339))
 		// Once more, in the same browser and in another one.
 		f.goOn(form, cookies).fails(http.StatusBadRequest, "sign_on_state")
 		f.goOn(form, nil).fails(http.StatusBadRequest, "sign_on_state")

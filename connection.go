@@ -93,12 +93,6 @@ func (p ConnectionParameters) IdentityIssuer() string {
 // subjectFromSeparator is neither in an entityID nor in the name of an attribute: they have no control characters.
 const subjectFromSeparator = "\x1f"
 
-// ProviderOf returns the issuer of an identity as its provider calls itself, see ConnectionParameters.IdentityIssuer.
-func ProviderOf(identityIssuer string) string {
-	issuer, _, _ := strings.Cut(identityIssuer, subjectFromSeparator)
-	return issuer
-}
-
 // connectionVersionSeparator is in none of the fields, so that different fields have different texts.
 const connectionVersionSeparator = "\x00"
 
@@ -262,6 +256,18 @@ type Identity struct {
 	CreatedAt, LastUsedAt      time.Time
 }
 
+// Provider returns how the identity's provider calls itself, see ConnectionParameters.IdentityIssuer.
+func (i Identity) Provider() string {
+	name, _, _ := strings.Cut(i.Issuer, subjectFromSeparator)
+	return name
+}
+
+// SubjectFrom returns the attribute from which the subject was read; empty: the subject of the token, or the NameID.
+func (i Identity) SubjectFrom() string {
+	_, attribute, _ := strings.Cut(i.Issuer, subjectFromSeparator)
+	return attribute
+}
+
 // Key names whom the identity's issuer means, at whatever connection.
 func (i Identity) Key() string { return i.Issuer + connectionVersionSeparator + i.Subject }
 
@@ -280,6 +286,9 @@ func EndedAddress(address string) string { return "address" + connectionVersionS
 func EndedSession(providerSession string) string {
 	return "session" + connectionVersionSeparator + providerSession
 }
+
+// EndedEverybody is EndedUser for all who sign in by the connection: it was disabled, or its tenant has turned sign-on off.
+const EndedEverybody = "everybody"
 
 // Attempt is an entry of a connection's protocol. Equal faults in a row are one entry.
 type Attempt struct {

@@ -1,17 +1,24 @@
 package app_test
 
 import (
+	"cmp"
+	"errors"
 	"fmt"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
 	"github.com/doorward/doorward"
 	"github.com/doorward/doorward/app/apptest"
+	"github.com/doorward/doorward/app/connection"
+	"github.com/doorward/doorward/app/demand"
 	"github.com/doorward/doorward/app/signoff"
+	"github.com/doorward/doorward/app/signon"
 	"github.com/doorward/doorward/app/tenant"
 	"github.com/doorward/doorward/app/user"
 	"github.com/doorward/doorward/internal/oidcrp/oidctest"
+	"github.com/doorward/doorward/internal/samlsp/samltest"
 	"github.com/doorward/doorward/internal/secret"
 	"github.com/doorward/doorward/store"
 )
@@ -28,6 +35,56 @@ type holder struct {
 	byAnn, byOwner    sentInvitation  // invitations of new people
 	reset             string
 	device            []byte
+	saml              samlSession // ann's, in the tenant
+}
+
+// samlSession is a session that came by a response of a SAML provider.
+type samlSession struct {
+	con, identity string
+	person        apptest.Person
+}
+
+// samlProvider is one for all holders, since a key takes a while to make.
+var samlProvider = sync.OnceValue(func() *samltest.Provider { return samltest.New("https://idp.acme.example/saml") })
+
+// enterBySAML gives the owner's tenant a connection to a SAML provider, whose response signs the person in.
+func enterBySAML(f *apptest.Fixture, owner, who apptest.Person) samlSession {
+	f.Helper()
+	ctx, node := f.Context(), f.Node(0)
+	idp := samlProvider()
+	con, err := node.Connections.Create(ctx, owner.Caller, connection.Draft{Type: "saml", Name: new("SAML"), Metadata: new(string(idp.Metadata()))})
+	f.NoError(err)
+	s := samlSession{con: con.ID, identity: doorward.NewID(doorward.PrefixIdentity)}
+	_, err = f.DB.Write(ctx, func(tx *store.Tx) error {
+		_, err := tx.MarkConnectionTested(ctx, con.ID, false, con.InForce.Revision)
+		added, linkErr := tx.InsertIdentity(ctx, doorward.Identity{
+			ID: s.identity, ConnectionID: con.ID, TenantID: con.TenantID, Issuer: idp.EntityID, Subject: who.User.ID, UserID: who.User.ID, CreatedAt: tx.Now, LastUsedAt: tx.Now,
+		})
+		if linkErr == nil && !added {
+			linkErr = errors.New("the identity is there already")
+		}
+		return errors.Join(err, linkErr)
+	})
+	f.NoError(err)
+	_, _, err = node.Connections.Edit(ctx, owner.Caller, con.ID, connection.Change{Draft: connection.Draft{Status: new("active")}})
+	f.NoError(err)
+	f.SSOMode(owner, doorward.SSOOptional, doorward.GuestsAllowed)
+	begun, err := node.SignOn.Start(ctx, apptest.Anonymous(0), con.ID, signon.Ask{})
+	f.NoError(err)
+	request, err := samltest.Read(begun.URL)
+	f.NoError(err)
+	a := idp.Answer(request, f.DB.Now())
+	a.NameID = who.User.ID
+	form, err := idp.Form(a)
+	f.NoError(err)
+	query, err := f.Node(1).SignOn.Receive(ctx, apptest.Anonymous(1), con.ID, form)
+	f.NoError(err)
+	result, err := node.SignOn.Finish(ctx, apptest.Anonymous(0), con.ID, query, []signon.Tab{begun.Tab})
+	f.NoError(err)
+	in, err := apptest.SignedIn(result.Outcome, nil)
+	f.NoError(err)
+	s.person = apptest.PersonOf(in)
+	return s
 }
 
 // inBrowser returns ann as a caller in the known browser.
@@ -63,6 +120,7 @@ func newHolder(f *apptest.Fixture, inTwoTenants bool) holder {
 		by.Principal = doorward.PrincipalOf(r.User, r.Session)
 		c.elsewhere = &apptest.Person{Caller: by, User: r.User, Token: r.Token}
 	}
+	c.saml = enterBySAML(f, c.owner, c.ann)
 	c.byAnn, c.byOwner = sendInvitation(f, c.ann, "guest"), sendInvitation(f, c.owner, "guest")
 	c.reset, c.device = f.ResetToken(c.ann), []byte(c.ann.User.Email)
 	_, err := f.DB.Write(f.Context(), func(tx *store.Tx) error {
@@ -337,6 +395,63 @@ var killSwitch = []struct {
 	}, signedOut + " - valid valid valid reset_used " + unknownBrowser, signedOut + " " + signedOut + " valid valid valid reset_used " + unknownBrowser, nil},
 }
 
+// offBySAML are the ways to end a session that came by a SAML connection alone: all other sessions of the person stay.
+var offBySAML = map[string]func(*apptest.Fixture, holder) error{
+	"its connection disabled": func(f *apptest.Fixture, c holder) error {
+		change := connection.Change{Draft: connection.Draft{Status: new("disabled")}}
+		_, _, err := f.Node(1).Connections.Edit(f.Context(), c.owner.Caller, c.saml.con, change)
+		return err
+	},
+	"its connection deleted": func(f *apptest.Fixture, c holder) error {
+		return apptest.ErrorOf(f.Node(1).Connections.Delete(f.Context(), c.owner.Caller, c.saml.con, false))
+	},
+	"its identity unlinked": func(f *apptest.Fixture, c holder) error {
+		return apptest.ErrorOf(f.Node(1).Connections.Unlink(f.Context(), c.owner.Caller, c.saml.identity))
+	},
+	"sign-on turned off": func(f *apptest.Fixture, c holder) error {
+		return apptest.ErrorOf(f.Node(1).Demands.Put(f.Context(), c.owner.Caller, demand.Draft{Mode: string(doorward.SSOOff), Guests: doorward.GuestsAllowed}, nil))
+	},
+	"sign-on turned off at the terminal": func(f *apptest.Fixture, c holder) error {
+		return apptest.ErrorOf(f.Node(1).Demands.Off(f.Context(), apptest.Operator, c.ann.User.TenantID))
+	},
+	"signed out in its browser": func(f *apptest.Fixture, c holder) error {
+		return apptest.ErrorOf(f.Node(1).Sessions.End(f.Context(), apptest.Anonymous(1), []secret.Token{c.saml.person.Token}))
+	},
+}
+
+// staysBySAML has what becomes of a session that came by SAML where a way of the table doesn't end it.
+var staysBySAML = map[string]string{
+	"demoted by an OWNER": "valid:VIEWER", "demoted at the terminal": "valid:VIEWER", "stricter settings": "valid",
+	"signed out":                 "valid", // in another browser
+	"logged out by the provider": "valid", // of another connection
+}
+
+// wantBySAML checks on each node what has become of the session that came by SAML.
+func wantBySAML(f *apptest.Fixture, c holder, way, want string) {
+	f.Helper()
+	for i := range f.Nodes {
+		if got := outcomeOfSession(f, i, &c.saml.person); got != want {
+			f.Errorf("%s: node %d says of the session by SAML %q, want %q", way, i, got, want)
+		}
+	}
+}
+
+// TestKillSwitchOfSAML: what ends by the ways of one connection, and nothing else.
+func TestKillSwitchOfSAML(t *testing.T) {
+	apptest.OnSQLite(t, func(f *apptest.Fixture) {
+		for way, end := range offBySAML {
+			c := newHolder(f, true)
+			before := outcomes(f, c)
+			wantBySAML(f, c, "before: "+way, "valid")
+			f.NoError(end(f, c))
+			wantBySAML(f, c, way, signedOut)
+			if got := outcomes(f, c); got != before {
+				t.Errorf("%s: %q, before it %q", way, got, before)
+			}
+		}
+	})
+}
+
 // afterUndo maps each outcome to the one after the undo. What has ended stays ended, so all other
 // outcomes are unchanged.
 var afterUndo = strings.NewReplacer("tenant_frozen", "valid", "tenant_closing", "valid", senderDemoted, "valid", "valid:VIEWER", "valid")
@@ -349,7 +464,10 @@ func TestKillSwitch(t *testing.T) {
 				if got := outcomes(f, c); strings.Count(got, "valid") < 6 {
 					t.Fatalf("%s: before it the results are %q", k.name, got)
 				}
+				wantBySAML(f, c, "before: "+k.name, "valid")
 				f.NoError(k.do(f, c))
+				bySAML := cmp.Or(staysBySAML[k.name], signedOut)
+				wantBySAML(f, c, k.name, bySAML)
 				if got := outcomes(f, c); got != want {
 					t.Errorf("%s, in another tenant too: %v\n got %q\nwant %q", k.name, elsewhere, got, want)
 				}
@@ -357,6 +475,7 @@ func TestKillSwitch(t *testing.T) {
 					continue
 				}
 				f.NoError(k.undo(f, c))
+				wantBySAML(f, c, k.name+", and undone", afterUndo.Replace(bySAML))
 				if got := outcomes(f, c); got != afterUndo.Replace(want) {
 					t.Errorf("%s, and undone, in another tenant too: %v\n got %q\nwant %q", k.name, elsewhere, got, afterUndo.Replace(want))
 				}

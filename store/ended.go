@@ -16,13 +16,13 @@ ON CONFLICT (connection_id, who_hash) DO UPDATE SET ended_at = $3 WHERE ended_si
 	sqlReleaseState = `DELETE FROM used_states WHERE state_hash = $1`
 )
 
-// EndSignIns records that the connection's provider has ended somebody's sign-ins by now. who is one of
-// doorward.EndedUser, EndedSubject, EndedAddress and EndedSession.
+// EndSignIns records that somebody's sign-ins by the connection that began by now have ended. who is one of
+// doorward.EndedUser, EndedSubject, EndedAddress, EndedSession and EndedEverybody.
 func (tx *Tx) EndSignIns(ctx context.Context, connectionID, who string) error {
 	return tx.run(ctx, sqlEndSignIns, connectionID, addressHash(who), micros(tx.Now))
 }
 
-// SignInsEnded reports whether the provider has ended the sign-ins of who at begun or later: one that began then
+// SignInsEnded reports whether the sign-ins of who were ended at begun or later: one that began then
 // opens no session.
 func (r Reader) SignInsEnded(ctx context.Context, connectionID, who string, begun time.Time) (bool, error) {
 	n, err := one(ctx, r, countColumn, sqlSignInsEnded, connectionID, addressHash(who), microsOrZero(begun))

@@ -1,6 +1,7 @@
 package web_test
 
 import (
+	"errors"
 	"io"
 	"net/http"
 	"net/url"
@@ -8,6 +9,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/doorward/doorward"
 	"github.com/doorward/doorward/app/samlprovider"
 	"github.com/doorward/doorward/doorwardtest"
 	"github.com/doorward/doorward/internal/samlsp"
@@ -105,7 +107,10 @@ func TestSignInBySAML(t *testing.T) {
 	onBoth(t, func(t *testing.T, d *server) {
 		f := d.samlSite(t)
 		until := d.clock.now().Add(30 * time.Minute).UTC().Truncate(time.Second)
-		form, cookies := f.begin("?return=/account", func(a *samltest.Answer) { a.SessionNotOnOrAfter = until })
+		form, cookies := f.begin("?return=/account", func(a *samltest.Answer) {
+			a.SessionNotOnOrAfter = until
+			a.Attributes = append(a.Attributes, samltest.Attribute{Name: "http://schemas.microsoft.com/identity/claims/displayname", Values: []string{"Ann Lee"}})
+		})
 		in := f.goOn(form, cookies).ok(http.StatusSeeOther)
 		if to := in.header.Get("Location"); !strings.HasSuffix(to, "/account") {
 			t.Errorf("the sign-in leads to %s", to)
@@ -120,13 +125,10 @@ func TestSignInBySAML(t *testing.T) {
 			t.Fatalf("there is no session: %v", in.cookies())
 		}
 		got := d.send(t, "GET /api/v2/auth/session", nil, session).ok(http.StatusOK)
-		got.is("user.email", "ann@acme.example").is("session.connectionId", f.con).is("session.expiresAt", until.Format(time.RFC3339))
+		got.is("user.email", "ann@acme.example").is("user.name", "Ann Lee").is("session.connectionId", f.con).is("session.expiresAt", until.Format(time.RFC3339))
 		// Once more, in the same browser and in another one.
 		f.goOn(form, cookies).fails(http.StatusBadRequest, "sign_on_state")
 		f.goOn(form, nil).fails(http.StatusBadRequest, "sign_on_state")
-		// Off is off.
-		f.ask("PATCH "+connectionsPath+"/"+f.con, m{"status": "disabled"}).ok(http.StatusOK)
-		d.send(t, "GET /api/v2/auth/session", nil, session).fails(http.StatusUnauthorized, "unauthenticated")
 	}, withProviders())
 }
 
@@ -269,6 +271,37 @@ func TestWaitingSignInIsOver(t *testing.T) {
 		text := string(body)
 		if res.StatusCode != http.StatusForbidden || strings.Contains(text, "{check}") || strings.Contains(text, `action="`+page+`/agree"`) || !strings.Contains(text, res.Header.Get("X-Request-Id")) {
 			t.Errorf("the page is %s", text)
+		}
+	}, withProviders())
+}
+
+// TestIdentitySubjects: subjects that were read from different attributes are told apart.
+func TestIdentitySubjects(t *testing.T) {
+	onSQLite(t, func(t *testing.T, d *server) {
+		f := d.samlSite(t)
+		owner := f.tenant.Owner
+		if _, err := d.Node.DB.Write(t.Context(), func(tx *store.Tx) error {
+			for _, from := range []string{"", "objectidentifier"} {
+				of := doorward.ConnectionParameters{Issuer: f.provider.EntityID, SubjectFrom: from}
+				added, err := tx.InsertIdentity(t.Context(), doorward.Identity{
+					ID: doorward.NewID(doorward.PrefixIdentity), ConnectionID: f.con, TenantID: f.tenant.ID, Issuer: of.IdentityIssuer(), Subject: "ann",
+					UserID: owner.ID, CreatedAt: tx.Now, LastUsedAt: tx.Now,
+				})
+				if err != nil || !added {
+					return errors.Join(err, errors.New("there is one already"))
+				}
+			}
+			return nil
+		}); err != nil {
+			t.Fatal(err)
+		}
+		from := map[any]bool{}
+		for _, item := range f.ask("GET "+connectionsPath+"/"+f.con+"/identities", nil).ok(http.StatusOK).at("items").([]any) {
+			one := item.(m)
+			from[one["subjectFrom"]] = one["issuer"] == f.provider.EntityID && one["subject"] == "ann"
+		}
+		if len(from) != 2 || !from[nil] || !from["objectidentifier"] {
+			t.Errorf("the identities are by %v", from)
 		}
 	}, withProviders())
 }

@@ -119,6 +119,7 @@ type HeldIdentity struct {
 	ConnectionID string    `json:"connectionId" example:"con_5tqm7x3yh4n6rj7wd2c5tpae7k"`
 	Issuer       string    `json:"issuer" example:"https://acme.okta.example"`
 	Subject      string    `json:"subject" example:"00u1a2b3c4"`
+	SubjectFrom  string    `json:"subjectFrom,omitempty" example:"objectidentifier" doc:"Of SAML: the attribute that has said so; absent: the NameID"`
 	CreatedAt    time.Time `json:"createdAt"`
 	LastUsedAt   time.Time `json:"lastUsedAt"`
 }
@@ -392,7 +393,7 @@ func addPending(ctx context.Context, read store.Reader, h *Held, now time.Time) 
 		return err
 	}
 	for _, i := range identities {
-		h.Identities = append(h.Identities, HeldIdentity{i.ID, i.TenantID, i.ConnectionID, doorward.ProviderOf(i.Issuer), i.Subject, i.CreatedAt, i.LastUsedAt})
+		h.Identities = append(h.Identities, HeldIdentity{i.ID, i.TenantID, i.ConnectionID, i.Provider(), i.Subject, i.SubjectFrom(), i.CreatedAt, i.LastUsedAt})
 	}
 	challenges, err := read.ChallengesOf(ctx, h.Account.ID, now)
 	if err != nil {

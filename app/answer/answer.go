@@ -92,7 +92,7 @@ func OfSAML(a samlsp.Asserted) Asserted {
 		claims[name] = values
 	}
 	return Asserted{
-		Subject: a.Subject, SubjectIsAddress: a.SubjectIsAddress, Address: a.Address,
+		Subject: a.Subject, SubjectIsAddress: a.SubjectIsAddress, Address: a.Address, Name: a.Name,
 		Groups:  Groups{GroupsState(a.Groups.State), a.Groups.Names},
 		Methods: a.Methods, Contexts: a.Methods, At: a.At, Until: a.SessionUntil, Claims: claims, Passed: a.Passed,
 	}

@@ -47,7 +47,7 @@ func wantCode(f *apptest.Fixture, err error, code doorward.Code) {
 func opened(f *apptest.Fixture, p apptest.Person, id string) apptest.Person {
 	f.Helper()
 	f.SSOMode(p, doorward.SSOOptional, doorward.GuestsAllowed)
-	proved := proof.Proof{Account: f.Account(p), Issuer: doorward.Issuer(id), TenantID: p.User.TenantID, Methods: []string{"fed"}}
+	proved := proof.Proof{Account: f.Account(p), Issuer: doorward.Issuer(id), TenantID: p.User.TenantID, Methods: []string{"fed"}, BegunAt: f.DB.Now()}
 	in, err := apptest.SignedIn(f.Node(0).Login.Enter(f.Context(), apptest.Anonymous(0), proved, p.User.TenantID))
 	f.NoError(err)
 	return apptest.PersonOf(in)

@@ -276,7 +276,7 @@ func checkIssuer(issuer string) []doorward.FieldError {
 
 func checkClaim(pointer, name string) []doorward.FieldError {
 	if utf8.RuneCountInString(name) > claimMax || hasControl(name) {
-		return []doorward.FieldError{fault(pointer, "invalid", "The name of a claim has at most 100 characters, and no control characters.")}
+		return []doorward.FieldError{fault(pointer, "invalid", "The name of a claim, or of an attribute of SAML, has at most 100 characters, and no control characters.")}
 	}
 	return nil
 }

@@ -125,7 +125,7 @@ func (l looked) setSAML(d Draft, before doorward.ConnectionParameters, after *do
 		after.RemovedCertificates = nil
 	}
 	if len(samlprovider.Without(*l.saml, after.RemovedCertificates).Certificates) == 0 {
-		return doorward.InvalidFields(samlprovider.NoCertificate(from.address != ""))
+		return doorward.InvalidFields(samlprovider.AllRemoved(from.address != ""))
 	}
 	return nil
 }

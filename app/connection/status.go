@@ -73,7 +73,7 @@ func (c *Connections) disable(ctx context.Context, isDryRun bool, ended *Ended) 
 	}
 }
 
-// end ends the sessions that the connection has vouched for, after its status has changed: a sign-in that
+// end ends the sessions that the connection has vouched for, and the sign-ins on their way to one, after its status has changed: a sign-in that
 // found it active is committed by then, see store.Tx.SignInByConnection.
 func (c *Connections) end(ctx context.Context, tx *access.Tx, of doorward.Connection, isDryRun bool) (ended Ended, err error) {
 	issuer := doorward.Issuer(of.ID)
@@ -98,6 +98,9 @@ func (c *Connections) end(ctx context.Context, tx *access.Tx, of doorward.Connec
 		}
 	}
 	if ended.Managed, err = tx.CountManagedBy(ctx, of.ID); err != nil {
+		return ended, err
+	}
+	if err := tx.EndSignIns(ctx, of.ID, doorward.EndedEverybody); err != nil {
 		return ended, err
 	}
 	ended.Sessions, err = tx.DeleteIssuerSessions(ctx, c.life, of.TenantID, issuer)

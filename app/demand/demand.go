@@ -144,8 +144,18 @@ func checkBasis(ctx context.Context, tx *access.Tx, tenantID string) error {
 	return nil
 }
 
-// endSignOn ends the sessions that connections of the tenant vouch for. It returns how many.
+// endSignOn ends the sessions that connections of the tenant vouch for, and the sign-ins on their way to one. It returns
+// how many sessions.
 func (d *Demands) endSignOn(ctx context.Context, tx *access.Tx, tenantID string) (int64, error) {
+	all, err := tx.ConnectionsOf(ctx, tenantID)
+	if err != nil {
+		return 0, err
+	}
+	for _, c := range all {
+		if err := tx.EndSignIns(ctx, c.ID, doorward.EndedEverybody); err != nil {
+			return 0, err
+		}
+	}
 	n, err := tx.DeleteSignOnSessions(ctx, d.life, tenantID)
 	tx.RecordEnded(doorward.Ended{Sessions: n})
 	return n, err

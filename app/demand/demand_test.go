@@ -51,7 +51,7 @@ func signInTo(f *apptest.Fixture, node int, p apptest.Person, tenantID string) e
 
 // enter signs the person in by the word of the connection.
 func enter(f *apptest.Fixture, p apptest.Person, con string) (apptest.Person, error) {
-	proved := proof.Proof{Account: f.Account(p), Issuer: doorward.Issuer(con), TenantID: p.User.TenantID, Methods: []string{"fed"}}
+	proved := proof.Proof{Account: f.Account(p), Issuer: doorward.Issuer(con), TenantID: p.User.TenantID, Methods: []string{"fed"}, BegunAt: f.DB.Now()}
 	outcome, err := f.Node(0).Login.Enter(f.Context(), apptest.Anonymous(0), proved, p.User.TenantID)
 	in, err := apptest.SignedIn(outcome, err)
 	if err != nil {

@@ -132,6 +132,9 @@ func disableWebhooks(ctx context.Context, tx *access.Tx) ([]store.WebhookName, e
 func (i *Installation) disableConnections(ctx context.Context, tx *access.Tx) ([]store.ConnectionName, error) {
 	all, err := tx.DisableAllConnections(ctx)
 	for _, c := range all {
+		if fault := tx.EndSignIns(ctx, c.ID, doorward.EndedEverybody); fault != nil {
+			return nil, fault
+		}
 		if _, fault := tx.DeleteIssuerSessions(ctx, i.lifetime, c.TenantID, doorward.Issuer(c.ID)); fault != nil {
 			return nil, fault
 		}

@@ -90,7 +90,7 @@ func TestMetadataAreReadDaily(t *testing.T) {
 			{"no answer", http.StatusNotFound, "", fingerprint(b), doorward.AttemptUnavailable, "unreachable: HTTP 404 Not Found"},
 			{"no metadata", http.StatusOK, "x", fingerprint(b), doorward.AttemptUnavailable, "invalid"},
 			{"no certificate", http.StatusOK, apptest.SAMLMetadata(entity), fingerprint(b), doorward.AttemptUnavailable, "no_certificate"},
-			{"another provider", http.StatusOK, apptest.SAMLMetadata("https://other.example", a), fingerprint(b), doorward.AttemptUnavailable, "unknown_entity"},
+			{"another provider", http.StatusOK, apptest.SAMLMetadata("https://other.example", a), fingerprint(b), doorward.AttemptUnavailable, "unknown_entity: https://other.example"},
 			{"both certificates", http.StatusOK, apptest.SAMLMetadata(entity, a, b), fingerprint(a) + fingerprint(b), doorward.AttemptDone, ""},
 		} {
 			server.Say(step.status, step.text)
@@ -107,7 +107,7 @@ func TestMetadataAreReadDaily(t *testing.T) {
 					t.Errorf("%s: node %d takes %s, want %s", step.what, node, got, step.want)
 				}
 			}
-			if got := last(); got.Outcome != step.outcome || !strings.HasPrefix(got.Seen, step.seen) {
+			if got := last(); got.Outcome != step.outcome || !strings.HasPrefix(got.Seen, step.seen) || (got.Advice == "metadata_entity") != (step.what == "another provider") {
 				t.Errorf("%s: the protocol has %+v", step.what, got)
 			}
 		}

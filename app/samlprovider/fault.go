@@ -60,10 +60,18 @@ func UnknownEntity(known ...string) doorward.FieldError {
 	return FieldFault(&fault.Fault{Code: fault.CodeUnknownEntity, Entities: known}, false)
 }
 
-// NoCertificate returns the fault of metadata whose certificates were all taken away by hand.
-func NoCertificate(atAddress bool) doorward.FieldError {
-	return FieldFault(&fault.Fault{Code: fault.CodeNoCertificate}, atAddress)
+// allRemoved is for metadata whose certificates were all taken away by hand.
+const allRemoved = "All certificates of the metadata were taken away by hand, and only an OWNER can bring them back, by changing the metadata. Ask the person who sent you the link, or have the provider sign by another certificate."
+
+// AllRemoved returns the fault of metadata whose certificates were all taken away by hand.
+func AllRemoved(atAddress bool) doorward.FieldError {
+	found := FieldFault(&fault.Fault{Code: fault.CodeNoCertificate, Cause: removed}, atAddress)
+	found.Message = allRemoved
+	return found
 }
+
+// removed is the cause of CodeNoCertificate where the metadata have some.
+const removed = "removed"
 
 // CheckAddress returns the fault of the field /metadataUrl where the text can't be an address of metadata.
 func CheckAddress(address string) []doorward.FieldError {

@@ -182,11 +182,22 @@ func (a *attempt) current(ctx context.Context) (doorward.ConnectionTest, error) 
 		}
 		return test, err
 	}
-	signsIn, err := a.s.signsIn(ctx, a.s.db.Read(), a.connection)
-	if err == nil && !signsIn {
+	return doorward.ConnectionTest{}, a.stillOn(ctx, a.flow.At)
+}
+
+// stillOn refuses what began before the connection was disabled, or its tenant's sign-on was turned off, though that may
+// be on again.
+func (a *attempt) stillOn(ctx context.Context, begun time.Time) error {
+	read := a.s.db.Read()
+	signsIn, err := a.s.signsIn(ctx, read, a.connection)
+	isEnded := false
+	if err == nil && signsIn {
+		isEnded, err = read.SignInsEnded(ctx, a.connection.ID, doorward.EndedEverybody, begun)
+	}
+	if err == nil && (!signsIn || isEnded) {
 		err = a.refuse(ctx, faultOf(CheckState))
 	}
-	return doorward.ConnectionTest{}, err
+	return err
 }
 
 // retryAfter is how long a browser waits before it comes again to a provider that was out of reach.

@@ -456,6 +456,7 @@ var adviceElsewhere = map[string]string{
 	"tls":     "TestUnknownAuthority of internal/oidcrp",
 
 	"context":           "TestStepUpBySAML",
+	"metadata_entity":   "TestMetadataAreReadDaily of app/provider",
 	"sign_response":     "TestEncryption of internal/samlsp",
 	"subject":           "TestSAMLTest",
 	"subject_attribute": "TestSubjectFrom of internal/samlsp",

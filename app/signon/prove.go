@@ -49,7 +49,7 @@ func (s *SignOn) Waiting(ctx context.Context, by doorward.Caller, conID, cookie 
 }
 
 // resume returns what was held in the cookie. Errors: sign_on_state if it is over, was used, or is the word of
-// another provider than the connection has by now; not_found, unavailable.
+// another provider than the connection has by now; sign_on_refused if the connection was disabled since; not_found, unavailable.
 func (s *SignOn) resume(ctx context.Context, by doorward.Caller, conID, cookie string) (attempt, held, error) {
 	c, err := s.connection(ctx, conID)
 	if err != nil {
@@ -59,6 +59,9 @@ func (s *SignOn) resume(ctx context.Context, by doorward.Caller, conID, cookie s
 	isOurs, err := s.texts.Open(ctx, conID, HeldCookie, cookie, &h)
 	if err == nil && (!isOurs || flow.IsOver(h.At, s.db.Now()) || !bytes.Equal(h.By, providerOf(c.InForce))) {
 		err = stateError()
+	}
+	if err == nil {
+		err = a.stillOn(ctx, h.BegunAt)
 	}
 	h.Connection, h.Issuer = c, c.InForce.IdentityIssuer() // By says that it is the same
 	return a, h, err

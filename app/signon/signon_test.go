@@ -13,6 +13,7 @@ import (
 	"github.com/doorward/doorward/app/apptest"
 	"github.com/doorward/doorward/app/connection"
 	"github.com/doorward/doorward/app/flow"
+	"github.com/doorward/doorward/app/demand"
 	"github.com/doorward/doorward/app/login"
 	"github.com/doorward/doorward/app/signon"
 	"github.com/doorward/doorward/app/user"
@@ -83,6 +84,46 @@ func TestOffIsOff(t *testing.T) {
 		off(status(doorward.ConnectionDraft), status(doorward.ConnectionActive))
 		off(mode(doorward.SSOOff), mode(doorward.SSORequired))
 		s.in(s.browser().signIn())
+	})
+}
+
+// TestOffEndsWhatBegan: what has begun before the connection was disabled, or sign-on was turned off, is over, though that is
+// on again.
+func TestOffEndsWhatBegan(t *testing.T) {
+	byBoth(t, func(w *world) {
+		s := w.site("acme.example", doorward.JITDomains)
+		by, ctx := s.owner.Caller, w.Context()
+		w.write(func(tx *store.Tx) error {
+			c, err := tx.Connection(ctx, s.conID)
+			return errors.Join(err, apptest.ErrorOf(tx.MarkConnectionTested(ctx, s.conID, false, c.InForce.Revision)))
+		})
+		status := func(to string) error {
+			_, _, err := w.Node(1).Connections.Edit(ctx, by, s.conID, connection.Change{Draft: connection.Draft{Status: &to}})
+			return err
+		}
+		mode := func(to string) error {
+			return apptest.ErrorOf(w.Node(1).Demands.Put(ctx, by, demand.Draft{Mode: to, Guests: doorward.GuestsAllowed}, nil))
+		}
+		for i, turn := range []struct {
+			set     func(string) error
+			off, on string
+		}{{status, "disabled", "active"}, {mode, "off", "optional"}} {
+			s.domainFor(fmt.Sprintf("subject-%d", i))
+			b, asked := s.browser(), s.browser().as(s.owner)
+			address, err := b.start(signon.Ask{})
+			w.NoError(err)
+			if waits := asked.asked(asked.signIn()); !waits.Replaces {
+				t.Fatalf("the page shows %+v", waits)
+			}
+			w.NoError(turn.set(turn.off))
+			w.NoError(turn.set(turn.on))
+			s.refused("state", func() (signon.Result, error) { return b.finish(b.callback(address)) })
+			s.refused("state", func() (signon.Result, error) {
+				return signon.Result{}, apptest.ErrorOf(asked.signOn().Waiting(ctx, asked.by, s.conID, asked.held))
+			})
+			s.refused("state", func() (signon.Result, error) { return asked.signOn().Agree(ctx, asked.by, s.conID, asked.held) })
+			s.in(s.browser().signIn())
+		}
 	})
 }
 

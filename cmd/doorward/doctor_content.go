@@ -164,7 +164,7 @@ func checkQueue(ctx context.Context, db *store.DB) (finding, bool) {
 	case err != nil:
 		f.wrong, f.code = cause(err), exitUnavailable
 	case v.MailsQueued > 0 && age > maxMailAge:
-		f.wrong, f.code = fmt.Sprintf("%d mails wait, one of them since %s", v.MailsQueued, v.OldestMail.Format(time.RFC3339)), exitFailed
+		f.wrong, f.code = fmt.Sprintf("%s, one of them since %s", counted(v.MailsQueued, "mail waits", "mails wait"), v.OldestMail.Format(time.RFC3339)), exitFailed
 		f.remedy = "Is a server running? \"doorward mail queue list\" and its log say why a mail could not be sent: look for \"mail not sent yet\"."
 	}
 	return f, true

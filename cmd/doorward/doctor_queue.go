@@ -71,7 +71,7 @@ func checkDeliveries(ctx context.Context, db *store.DB) (finding, bool) {
 	case err != nil:
 		f.wrong, f.code = cause(err), exitUnavailable
 	case v.Deliveries > 0 && v.WebhookPauses == 0 && db.Now().Sub(v.DeliveryDue) > maxMailAge:
-		f.wrong, f.code = fmt.Sprintf("%d deliveries wait, one of them is due since %s, and no server has tried it", v.Deliveries, v.DeliveryDue.Format(time.RFC3339)), exitFailed
+		f.wrong, f.code = fmt.Sprintf("%s, one of them is due since %s, and no server has tried it", counted(v.Deliveries, "delivery waits", "deliveries wait"), v.DeliveryDue.Format(time.RFC3339)), exitFailed
 		f.remedy = "Is a server running, with the master key? Its log says what is wrong: look for \"webhook queue\"."
 	}
 	return f, true

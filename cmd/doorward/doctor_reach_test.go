@@ -196,5 +196,5 @@ func TestDoctorFindsWaitingDeliveries(t *testing.T) {
 	db, args := openInstallation(t, dsn)
 	execSQL(t, db, `INSERT INTO webhooks (id, tenant_id, url, events, about, include, enabled, public_key, secret_sealed, private_sealed, created_at) VALUES ('whk_a', '', 'https://hooks.example.com/', '*', '', '', TRUE, '', x'00', x'00', 0)`)
 	execSQL(t, db, `INSERT INTO webhook_deliveries (id, webhook_id, event_id, type, state, urgent, tries, step, next_at, created_at, attempts) VALUES ('whd_a', 'whk_a', 'evt_a', 'key.create', 'pending', TRUE, 0, 0, 0, 0, '[]')`)
-	checkDoctorFails(t, args, "FAIL  webhook queue  1 deliveries wait, one of them is due since 1970-01-01", "Is a server running, with the master key?")
+	checkDoctorFails(t, args, "FAIL  webhook queue  1 delivery waits, one of them is due since 1970-01-01", "Is a server running, with the master key?")
 }

@@ -177,7 +177,7 @@ func findMetadata(c doorward.Connection, e provider.Examined, now time.Time) []f
 		return []finding{read}
 	}
 	if e.Removed > 0 {
-		read.fine += fmt.Sprintf("; %d certificates were taken away by hand", e.Removed)
+		read.fine += "; " + counted(e.Removed, "certificate was taken away by hand", "certificates were taken away by hand")
 	}
 	all := []finding{read}
 	last := samlprovider.Until(e.SAML)
@@ -311,7 +311,7 @@ func describePolicy(p doorward.SSOPolicy, never int) finding {
 		f.fine += ", until " + p.ConfirmBy.UTC().Format(time.RFC3339) + " unless it is confirmed"
 	}
 	if p.SignsIn() && never > 0 {
-		f.fine += fmt.Sprintf("; %d members who are covered have never signed in by a connection", never)
+		f.fine += "; " + counted(never, "member who is covered has never signed in by a connection", "members who are covered have never signed in by a connection")
 	}
 	return f
 }

@@ -79,7 +79,7 @@ func TestDoctorFindsFaultyRows(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			db, args := openInstallation(t, dsn)
 			execSQL(t, db, `UPDATE mails SET state = 'queued', created_at = 0`)
-			checkDoctorFails(t, args, "FAIL  mail queue     1 mails wait, one of them since 1970-01-01", "mail not sent yet")
+			checkDoctorFails(t, args, "FAIL  mail queue     1 mail waits, one of them since 1970-01-01", "mail not sent yet")
 			execSQL(t, db, `UPDATE mails SET state = 'sent'`)
 			execSQL(t, db, `INSERT INTO users (id, email, password_hash, created_at) VALUES ('usr_ann', 'ann@people.example', '', 1)`)
 			execSQL(t, db, `INSERT INTO memberships (tenant_id, user_id, role, status, name, created_at) SELECT id, 'usr_ann', 'USER', 'active', '', 1 FROM tenants`)

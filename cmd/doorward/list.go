@@ -132,3 +132,11 @@ func (l *listing[T]) printJSON(out io.Writer, all []T) error {
 
 // day formats a date for a table.
 func day(t time.Time) string { return t.Format(time.DateOnly) }
+
+// counted returns the number before a text about one, or about several.
+func counted[N int | int64](n N, one, several string) string {
+	if n == 1 {
+		return "1 " + one
+	}
+	return fmt.Sprint(n, " ", several)
+}

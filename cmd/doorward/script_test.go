@@ -119,9 +119,15 @@ func TestSessionsOnPostgres(t *testing.T) {
 }
 
 // TestSessionsBetweenDatabases: in testdata/both $DATABASE is SQLite and $OTHER
-// PostgreSQL.
+// PostgreSQL, of its own for each script.
 func TestSessionsBetweenDatabases(t *testing.T) {
-	runScripts(t, testscript.Params{Dir: "testdata/both"}, "sqlite:doorward.db", "OTHER", pgtest.DSN(t))
+	files, err := filepath.Glob("testdata/both/*.txtar")
+	if err != nil || len(files) == 0 {
+		t.Fatalf("there are no scripts: %v", err)
+	}
+	for _, file := range files {
+		runScripts(t, testscript.Params{Files: []string{file}}, "sqlite:doorward.db", "OTHER", pgtest.DSN(t))
+	}
 }
 
 // runScripts runs scripts with the variables set, given as names and values alternately.
@@ -194,8 +200,13 @@ func terminate(ts *testscript.TestScript, _ bool, args []string) {
 }
 
 func ask(ts *testscript.TestScript, _ bool, args []string) {
-	header := http.Header{}
+	header, media, client := http.Header{}, "application/json", *http.DefaultClient
 	switch args[0] {
+	case "-form":
+		media, args = "application/x-www-form-urlencoded", args[1:]
+	case "-stay": // where the address leads
+		client.CheckRedirect = func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }
+		args = args[1:]
 	case "-s":
 		header.Set("Cookie", "JSESSIONID="+args[1])
 		args = args[2:]
@@ -212,20 +223,29 @@ func ask(ts *testscript.TestScript, _ bool, args []string) {
 	ts.Check(err)
 	req.Header = header
 	if body != "" {
-		req.Header.Set("Content-Type", "application/json")
+		req.Header.Set("Content-Type", media)
 	}
-	_, err = io.WriteString(ts.Stdout(), answer(ts, req))
+	_, err = io.WriteString(ts.Stdout(), answerBy(ts, &client, req))
 	ts.Check(err)
 }
 
 // answer returns the status on a line, then the body.
 func answer(ts *testscript.TestScript, req *http.Request) string {
-	res, err := http.DefaultClient.Do(req)
+	return answerBy(ts, http.DefaultClient, req)
+}
+
+// answerBy is answer for a client. Of an answer that leads elsewhere it returns the address, too.
+func answerBy(ts *testscript.TestScript, client *http.Client, req *http.Request) string {
+	res, err := client.Do(req)
 	ts.Check(err)
 	defer res.Body.Close()
 	body, err := io.ReadAll(res.Body)
 	ts.Check(err)
-	return res.Status + "\n" + string(body)
+	status := res.Status + "\n"
+	if to := res.Header.Get("Location"); to != "" {
+		status += "Location: " + to + "\n"
+	}
+	return status + string(body)
 }
 
 func sees(ts *testscript.TestScript, _ bool, args []string) {

@@ -234,8 +234,8 @@ while it is frozen, nothing is destroyed.`,
 		if err != nil {
 			return err
 		}
-		fmt.Fprintf(cmd.OutOrStdout(), "Closed; %d sessions ended. Its data is destroyed at %s, unless it is restored or frozen.\n",
-			ended.Sessions, n.App.Tenants.DestroyedAt(t).Format(time.RFC3339))
+		fmt.Fprintf(cmd.OutOrStdout(), "Closed; %s ended. Its data is destroyed at %s, unless it is restored or frozen.\n",
+			counted(ended.Sessions, "session", "sessions"), n.App.Tenants.DestroyedAt(t).Format(time.RFC3339))
 		return nil
 	})
 	for _, d := range s.list() {

@@ -165,7 +165,7 @@ func webhookReplayCommand() *cobra.Command {
 	}, func(cmd *cobra.Command, n *node.Node, id string) error {
 		queued, err := n.App.Webhooks.Replay(cmd.Context(), n.Operator(), id, webhook.Replay{Events: events})
 		if err == nil {
-			fmt.Fprintf(cmd.OutOrStdout(), "%d events are queued.\n", queued)
+			fmt.Fprintln(cmd.OutOrStdout(), counted(queued, "event is queued.", "events are queued."))
 		}
 		return err
 	})

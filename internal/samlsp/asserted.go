@@ -15,6 +15,7 @@ type Asserted struct {
 	Subject          string
 	SubjectIsAddress bool   // it can be given to somebody else later
 	Address          string // empty: absent, several, or it can't be an address
+	Name             string // of the person; empty: none is sent. The caller bounds it
 	Groups           Groups
 	Methods          []string  // how the person signed in: AuthnContextClassRef, and Microsoft's attribute for it
 	At               time.Time // the latest AuthnInstant
@@ -64,7 +65,7 @@ func (j *judge) read() Asserted {
 	a := Asserted{
 		Subject: dom.Text(nameID), AssertionID: dom.Attribute(j.assertion, "ID"), RequestID: j.asked.RequestID,
 		Groups: attributes.groups(j.GroupsFrom), Methods: j.methods(), At: j.signedInAt(), SessionUntil: j.sessionUntil(),
-		Names: attributes.names(),
+		Name: attributes.displayName(), Names: attributes.names(),
 	}
 	if j.SubjectFrom != "" {
 		if values := attributes.values(j.SubjectFrom); len(values) == 1 {

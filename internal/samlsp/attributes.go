@@ -55,6 +55,26 @@ func (all attributes) find(name string) (values []string, isThere bool) {
 	return nil, false
 }
 
+// nameAttributes are those with a whole name, the best first. Entra sends the login as "name", and so may others.
+var nameAttributes = []string{"displayname", "name", "cn"}
+
+// displayName returns what people call the person: a whole name that isn't an address, or else the given name and the
+// surname. An attribute with several values says neither. Empty: there is none.
+func (all attributes) displayName() string {
+	only := func(name string) string {
+		if values := all.values(name); len(values) == 1 && !strings.Contains(values[0], "@") {
+			return strings.TrimSpace(values[0])
+		}
+		return ""
+	}
+	for _, name := range nameAttributes {
+		if whole := only(name); whole != "" {
+			return whole
+		}
+	}
+	return strings.TrimSpace(only("givenname") + " " + only("surname"))
+}
+
 // groups reads the attribute with the groups. An attribute without a value is an empty list.
 func (all attributes) groups(name string) Groups {
 	if name == "" {
@@ -94,6 +114,9 @@ var sameAs = map[string]string{
 	"mail": "email", "emailaddress": "email", "email address": "email", "user.email": "email",
 	"urn:oid:0.9.2342.19200300.100.1.1": "uid", "userid": "uid",
 	"urn:oid:2.16.840.1.113730.3.1.3": "employeenumber", "urn:oid:2.16.840.1.113730.3.1.241": "displayname",
+	"display name": "displayname", "urn:oid:2.5.4.3": "cn", "user.displayname": "displayname", "persondisplayname": "displayname",
+	"urn:oid:2.5.4.42": "givenname", "firstname": "givenname", "first name": "givenname", "first_name": "givenname", "user.firstname": "givenname",
+	"urn:oid:2.5.4.4": "surname", "sn": "surname", "lastname": "surname", "last name": "surname", "last_name": "surname", "user.lastname": "surname", "familyname": "surname",
 	"urn:oid:1.3.6.1.4.1.5923.1.1.1.6": "edupersonprincipalname", "urn:oid:1.3.6.1.4.1.5923.1.1.1.13": "edupersonuniqueid",
 	"urn:oasis:names:tc:saml:attribute:subject-id":  "subject-id",
 	"urn:oasis:names:tc:saml:attribute:pairwise-id": "pairwise-id",

@@ -196,6 +196,40 @@ func TestAttributes(t *testing.T) {
 	}
 }
 
+// TestDisplayName: what products send of a name (defaults, or what their guides have one map).
+func TestDisplayName(t *testing.T) {
+	one := func(pairs ...string) (all []samltest.Attribute) {
+		for i := 0; i < len(pairs); i += 2 {
+			all = append(all, samltest.Attribute{Name: pairs[i], Values: []string{pairs[i+1]}})
+		}
+		return all
+	}
+	const microsoft = "http://schemas.microsoft.com/identity/claims/"
+	for name, c := range map[string]struct {
+		sent []samltest.Attribute
+		want string
+	}{
+		"Entra":               {one(claims+"name", "ann@acme.example", claims+"givenname", "Ann", claims+"surname", "Lee", microsoft+"displayname", "Ann B. Lee"), "Ann B. Lee"},
+		"Entra without":       {one(claims+"name", "ann@acme.example", claims+"givenname", "Ann", claims+"surname", "Lee"), "Ann Lee"},
+		"AD FS, Display-Name": {one(claims+"name", "Lee, Ann"), "Lee, Ann"},
+		"Okta":                {one("firstName", "Ann", "lastName", "Lee"), "Ann Lee"},
+		"Google":              {one("First name", "Ann", "Last name", "Lee"), "Ann Lee"},
+		"OneLogin":            {one("User.FirstName", "Ann", "User.LastName", "Lee", "User.email", "ann@acme.example"), "Ann Lee"},
+		"LDAP":                {one("urn:oid:2.5.4.42", "Ann", "urn:oid:2.5.4.4", "Lee", "urn:oid:2.16.840.1.113730.3.1.241", "Ann B. Lee"), "Ann B. Lee"},
+		"a surname alone":     {one("sn", "Lee"), "Lee"},
+		"several":             {[]samltest.Attribute{{Name: "displayName", Values: []string{"Ann", "Bob"}}}, ""},
+		"none":                {nil, ""},
+	} {
+		t.Run(name, func(t *testing.T) {
+			w := newWorld(t)
+			got, err := w.signIn(t, samlsp.Ask{}, func(a *samltest.Answer) { a.Attributes = c.sent })
+			if err != nil || got.Name != c.want {
+				t.Errorf("the name is %q, want %q: %v", got.Name, c.want, err)
+			}
+		})
+	}
+}
+
 // TestGroups reads groups in all forms.
 func TestGroups(t *testing.T) {
 	for name, c := range map[string]struct {

@@ -108,12 +108,13 @@ type identityView struct {
 	Email      string    `json:"email" example:"ann@acme.example" doc:"Of the account, as it is now"`
 	Issuer     string    `json:"issuer" example:"https://acme.okta.example"`
 	Subject    string    `json:"subject" example:"00u1a2b3c4" doc:"Who it is at the provider"`
+	From       string    `json:"subjectFrom,omitempty" example:"objectidentifier" doc:"Of SAML: the attribute that has said so; absent: the NameID"`
 	CreatedAt  time.Time `json:"createdAt"`
 	LastUsedAt time.Time `json:"lastUsedAt"`
 }
 
 func viewIdentity(i connection.LinkedIdentity) identityView {
-	return identityView{i.ID, i.UserID, i.Email, doorward.ProviderOf(i.Issuer), i.Subject, i.CreatedAt, i.LastUsedAt}
+	return identityView{i.ID, i.UserID, i.Email, i.Provider(), i.Subject, i.SubjectFrom(), i.CreatedAt, i.LastUsedAt}
 }
 
 type identityList struct {

@@ -244,7 +244,7 @@ func sampledSetupLink() *doorward.SetupLink {
 
 func sampledIdentities() (all []linked) {
 	for n, u := range members {
-		one := doorward.Identity{ID: fmt.Sprint("idn_", n), ConnectionID: "con_1", Subject: "00u1b2c3d4" + strings.Repeat("e5F6", 1+n*10), UserID: u.ID, LastUsedAt: noon.Add(-time.Duration(n) * time.Hour)}
+		one := doorward.Identity{ID: fmt.Sprint("idn_", n), ConnectionID: "con_1", Issuer: doorward.ConnectionParameters{Issuer: "https://idp.example", SubjectFrom: []string{"", "objectidentifier"}[n%2]}.IdentityIssuer(), Subject: "00u1b2c3d4" + strings.Repeat("e5F6", 1+n*10), UserID: u.ID, LastUsedAt: noon.Add(-time.Duration(n) * time.Hour)}
 		all = append(all, linked{one, u.Email, n != 2})
 	}
 	return all

@@ -417,7 +417,7 @@ func TestSetupOfADirectory(t *testing.T) {
 	id := regexp.MustCompile(`/setup/directory/secrets/(scs_[a-z0-9]+)/delete`).FindStringSubmatch(page.body)[1]
 	s.api(t, "PATCH", "/api/v2/sso/connections/"+s.con, map[string]any{"status": "active"})
 	b.get("/setup/directory").is(t, 200, "", "only while the connection is a draft").lacks(t, `action="/setup/directory/secrets"`, "/delete")
-	b.send("/setup/directory/secrets", "days", "0").is(t, 403, "")
+	b.send("/setup/directory/secrets", "days", "0").is(t, 403, "", "The link for this set-up does not allow it").lacks(t, "Your role")
 	b.send("/setup/directory/secrets/"+id+"/delete").is(t, 403, "")
 	s.api(t, "PATCH", "/api/v2/sso/connections/"+s.con, map[string]any{"status": "disabled"})
 	ask(http.StatusUnauthorized)

@@ -218,6 +218,7 @@ func TestSetupSAMLLinkChangesNothingElse(t *testing.T) {
 			t.Errorf("a link that sends %q brings a certificate back: %v", change[:2], left)
 		}
 	}
+	s.save(b, "metadataBy", "text", "metadata", string(next.Metadata())).is(t, 422, "", "were taken away by hand", "Only an owner")
 	for _, path := range []string{"/refresh", "/certificate/" + strings.Repeat("0a", 32), "/enable"} {
 		if to := b.send("/console/sso/connections/" + s.con + path); to.status != http.StatusSeeOther || !strings.HasPrefix(to.to, "/login?") {
 			t.Errorf("by a link %s of the console is answered %d to %q", path, to.status, to.to)

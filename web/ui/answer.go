@@ -332,7 +332,7 @@ func (c *Call) frame(v View) (Frame, error) {
 		Form: c.form, Faults: map[string]string{},
 	}
 	if m := c.Site().App.Access.KnownMaintenance(); m.On {
-		f.Paused = p.words.paused(m.Reason)
+		f.Paused = c.wordsFor(p.words).paused(m.Reason)
 	}
 	if v.FormReturns || v.KeepsReturn {
 		f.Return, f.Dropped = c.ReturnTo(), c.dropped
@@ -340,7 +340,7 @@ func (c *Call) frame(v View) (Frame, error) {
 	if f.Posted = !front.Safe(c.R.Method); f.Posted {
 		f.Sent, f.Upload = c.sent(), c.upload
 	}
-	return f, f.placeFaults(c, p.words)
+	return f, f.placeFaults(c, c.wordsFor(p.words))
 }
 
 // choices returns the languages to switch to. On a page that answers a form they are
@@ -438,7 +438,7 @@ func (c *Call) Explain(refusal error) (string, error) {
 		return "", err
 	}
 	const anyPage = "" // no messages of one page
-	return p.words.explain(anyPage, e)
+	return c.wordsFor(p.words).explain(anyPage, e)
 }
 
 // Text returns the message of the key in the person's language. Errors: there is none.
@@ -463,6 +463,23 @@ func (c *Call) RoleName(r doorward.Role) (string, error) {
 		return "", err
 	}
 	return words.role(r)
+}
+
+// linkKey ends the keys of messages for the holder of a set-up link, who has no role, no account and no session.
+const linkKey = ".link"
+
+// wordsFor returns the words with those messages about errors that are the caller's.
+func (c *Call) wordsFor(words catalogue) catalogue {
+	if c.Caller.Kind != doorward.BySetupLink {
+		return words
+	}
+	own := maps.Clone(words)
+	for key, message := range words {
+		if name, isOfLink := strings.CutSuffix(key, linkKey); isOfLink && strings.HasPrefix(key, "error.") {
+			own[name] = message
+		}
+	}
+	return own
 }
 
 // firstMessageOr returns the first existing message of the keys, else the fallback.

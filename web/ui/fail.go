@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"github.com/doorward/doorward"
+	"github.com/doorward/doorward/app/setuplink"
 	"github.com/doorward/doorward/web/front"
 )
 
@@ -87,6 +88,7 @@ type ErrorPage struct {
 	Again       bool   // trying again may work
 	Support     bool   // somebody else can help, who needs the request's id
 	Home        bool   // the page links to the account
+	Setup       string // path of the set-up that the caller has a link for; empty: none
 	SignOn      string // path of the connection by which to sign in again; empty: none
 }
 
@@ -123,7 +125,8 @@ func (c *Call) errorPage(e *doorward.Error) (ErrorPage, error) {
 	if err != nil {
 		return ErrorPage{}, err
 	}
-	wait, err := p.words.waitText(e.RetryAfter)
+	words := c.wordsFor(p.words)
+	wait, err := words.waitText(e.RetryAfter)
 	problem, key := e.Code.Problem(), c.pageKey(e)
 	texts := []string{key + ".text"}
 	if !front.Safe(c.R.Method) { // not_found is about what the form names, not about the address
@@ -137,18 +140,20 @@ func (c *Call) errorPage(e *doorward.Error) (ErrorPage, error) {
 		texts = []string{key + ".from"}
 	}
 	m := ErrorPage{
-		Title:   p.words.firstMessageOr(problem.Title, []string{key + ".title"}),
-		Text:    p.words.firstMessageOr(problem.Help, texts, "wait", wait, "sent", sent, "own", c.Site().Origin(), "check", e.Check),
+		Title:   words.firstMessageOr(problem.Title, []string{key + ".title"}),
+		Text:    words.firstMessageOr(problem.Help, texts, "wait", wait, "sent", sent, "own", c.Site().Origin(), "check", e.Check),
 		Again:   problem.Kind == doorward.KindUnavailable,
 		Support: problem.Kind == doorward.KindInternal || problem.Kind == doorward.KindUnavailable || e.Policy != nil,
 	}
 	switch {
 	case e.Code == doorward.CodeMaintenance:
-		m.Text, m.Support = p.words.paused(e.Reason), false
+		m.Text, m.Support = words.paused(e.Reason), false
 	case e.Policy != nil:
-		m.Text = p.words.refusedBy(*e.Policy)
+		m.Text = words.refusedBy(*e.Policy)
 	}
-	m.Home = !m.Again
+	if m.Home = !m.Again; c.Caller.Kind == doorward.BySetupLink {
+		m.Home, m.Setup = false, setuplink.Path+"/provider"
+	}
 	if con := c.R.PathValue("con"); con != "" && (e.Check != "" || e.Code == doorward.CodeProviderUnavailable) {
 		m.Home, m.Again, m.Support, m.SignOn = false, false, true, SignOnPage(con) // loading a callback again can't work
 	}

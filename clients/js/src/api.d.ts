@@ -4515,6 +4515,11 @@ export interface components {
             lastUsedAt: string;
             /** @example 00u1a2b3c4 */
             subject: string;
+            /**
+             * @description Of SAML: the attribute that has said so; absent: the NameID
+             * @example objectidentifier
+             */
+            subjectFrom?: string;
             tenantId: string;
         };
         HeldInvitation: {
@@ -4639,6 +4644,11 @@ export interface components {
              * @example 00u1a2b3c4
              */
             subject: string;
+            /**
+             * @description Of SAML: the attribute that has said so; absent: the NameID
+             * @example objectidentifier
+             */
+            subjectFrom?: string;
             /** @example usr_5tqm7x3yh4n6rj7wd2c5tpae7k */
             userId: string;
         };

@@ -66,6 +66,7 @@ const (
 	AdviceClock       = "clock"             // compare the clocks
 	AdviceEncryption  = "encryption"        // encrypt by AES-GCM and RSA-OAEP, to the key in our metadata
 	AdviceFresh       = "fresh"             // sign the person in again for ForceAuthn
+	AdviceEntity      = "metadata_entity"   // the metadata of the connection's address are of another provider
 	AdviceNameID      = "name_id"           // send a persistent NameID
 	AdviceNetwork     = "network"           // the provider is at an address that this installation doesn't call
 	AdviceProvider    = "provider"          // the provider doesn't follow SAML 2.0
@@ -83,7 +84,7 @@ const (
 // Advices are all of them.
 var Advices = []string{
 	AdviceACS, AdviceAnother, AdviceAssignment, AdviceAttribute, AdviceAudience, AdviceCertificate, AdviceClock, AdviceEncryption,
-	AdviceFresh, AdviceNameID, AdviceNetwork, AdviceProvider, AdviceRedirect, AdviceRequest, AdviceRetry, AdviceSHA256, AdviceSign,
+	AdviceEntity, AdviceFresh, AdviceNameID, AdviceNetwork, AdviceProvider, AdviceRedirect, AdviceRequest, AdviceRetry, AdviceSHA256, AdviceSign,
 	AdviceSignToo, AdviceStartAgain, AdviceTakenAway, AdviceTLS,
 }
 

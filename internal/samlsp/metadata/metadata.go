@@ -136,15 +136,16 @@ func choose(found []described, entityID string) (int, *fault.Fault) {
 	if i := slices.IndexFunc(found, func(d described) bool { return d.entityID == entityID }); i >= 0 && entityID != "" {
 		return i, nil
 	}
-	f := &fault.Fault{Check: fault.CheckOfMetadata, Code: fault.CodeUnknownEntity, Seen: fault.Clip(entityID)}
+	f := &fault.Fault{Check: fault.CheckOfMetadata, Code: fault.CodeUnknownEntity, Wanted: fault.Clip(entityID), Advice: fault.AdviceEntity}
 	if entityID == "" {
-		f.Code = fault.CodeRequired
+		f.Code, f.Advice = fault.CodeRequired, ""
 	}
 	for _, d := range found[:min(len(found), entitiesMax)] {
 		if isEntityID(d.entityID) && !slices.Contains(f.Entities, d.entityID) {
 			f.Entities = append(f.Entities, d.entityID)
 		}
 	}
+	f.Seen = fault.Clip(strings.Join(f.Entities, " "))
 	return 0, f
 }
 

@@ -32,6 +32,26 @@ func (r Reader) ConfirmedFormerEmails(ctx context.Context, userID string) ([]str
 	return list(ctx, r, textField, sqlConfirmedFormerEmails, userID)
 }
 
+// The text is that of a doorward.Change.
+const sqlRenamesOf = `SELECT changes FROM events WHERE target_id = $1 AND action = 'user.rename' AND outcome = 'done'
+  AND replace(changes, '{"field":"email"', '') <> changes ORDER BY at, id`
+
+// EmailsBeforeDirectories returns addresses of the account that directories have replaced, as long as trails say so, and
+// that no account has now.
+func (r Reader) EmailsBeforeDirectories(ctx context.Context, userID string) (emails []string, err error) {
+	fields := func(changes *[]doorward.Change) []any { return []any{lenientChanges{changes}} }
+	renames, err := list(ctx, r, fields, sqlRenamesOf, userID)
+	for _, c := range slices.Concat(renames...) {
+		if err != nil || c.Field != doorward.FieldEmail || c.From == "" {
+			continue
+		}
+		if _, err = r.AccountByEmail(ctx, c.From); errors.Is(err, ErrNone) {
+			emails, err = append(emails, c.From), nil
+		}
+	}
+	return emails, err
+}
+
 // ClearRequestedEmailCounters deletes the counters of mails to addresses that the account has
 // requested and not confirmed, and that no account has. Other rows about these addresses stay:
 // anybody can request any address.

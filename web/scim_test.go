@@ -286,11 +286,20 @@ func TestSCIMProtocolErased(t *testing.T) {
 		pat := acme.Join("pat@elsewhere.example", "USER")
 		d.send(t, "POST "+scimUsers, m{"externalId": "00u-pat"}, idp).refused(http.StatusBadRequest, "invalidValue")
 		d.send(t, "POST "+scimUsers, m{"userName": "pat", "emails": []m{{"value": "Pat@elsewhere.example"}}}, idp).refused(http.StatusBadRequest, "invalidValue")
+		d.send(t, "POST "+scimUsers, m{"userName": "pat.private", "externalId": "x"}, idp).refused(http.StatusBadRequest, "invalidValue")
 		d.send(t, "POST "+scimUsers, m{"userName": "PAT@elsewhere.example"}, idp).refused(http.StatusConflict, "uniqueness")
 		d.send(t, "PATCH "+scimUsers+"/"+pat.ID, m{"Operations": []m{{"op": "replace", "path": "externalId", "value": 7}}}, idp).ok(http.StatusBadRequest)
-		_, err := d.Node.App.Users.EraseAddress(t.Context(), doorward.OperatorAtTerminal(), pat.Email)
-		if err != nil {
-			t.Fatal(err)
+		d.send(t, "PUT "+scimUsers+"/"+pat.ID, m{"userName": "pat.other"}, idp).refused(http.StatusBadRequest, "invalidValue")
+		kim := d.send(t, "POST "+scimUsers, m{"userName": "pat-kim@acme.example"}, idp).ok(http.StatusCreated).text("id") // has another address later
+		d.send(t, "POST "+scimUsers, m{"userName": "pat-kim@acme.example"}, idp).refused(http.StatusConflict, "uniqueness")
+		for _, next := range []string{"pat-lee@acme.example", "pat-roe@acme.example"} {
+			d.send(t, "PUT "+scimUsers+"/"+kim, m{"userName": next}, idp).ok(http.StatusOK)
+			d.send(t, "POST "+scimUsers, m{"userName": next, "externalId": "y"}, idp).refused(http.StatusConflict, "uniqueness")
+		}
+		for _, address := range []string{pat.Email, "pat-roe@acme.example"} {
+			if _, err := d.Node.App.Users.EraseAddress(t.Context(), doorward.OperatorAtTerminal(), address); err != nil {
+				t.Fatal(err)
+			}
 		}
 		protocol := d.send(t, "GET "+connectionsPath+"/"+con+"/attempts?limit=100", nil, as(acme.Owner.Token())).ok(http.StatusOK)
 		if text := strings.ToLower(string(protocol.body)); strings.Contains(text, `"pat`) || strings.Contains(text, "00u-pat") || strings.Contains(text, "pat@") || strings.Contains(text, pat.ID) {
@@ -376,7 +385,7 @@ func TestSCIMProtocol(t *testing.T) {
 			subject              string
 		}{
 			{"POST /Users", m{"userName": "ann@acme.example", "displayName": "Zoe Private"}, 409, "uniqueness", "scim_uniqueness", "POST /Users (displayName, userName) → 409 uniqueness ", "ann@acme.example"},
-			{"POST /Users", m{"userName": "ann", "externalId": "x"}, 400, "invalidValue", "scim_address", "POST /Users (externalId, userName) → 400 invalidValue ", "ann"},
+			{"POST /Users", m{"userName": "ann", "externalId": "x"}, 400, "invalidValue", "scim_address", "POST /Users (externalId, userName) → 400 invalidValue ", ""},
 			{"POST /Users", m{"externalId": "x"}, 400, "invalidValue", "scim_value", "POST /Users (externalId) → 400 ", ""},
 			{"PATCH /Users/" + ann, patch("", m{"op": "Replace", "path": `emails[value eq "secret@x.example"].value`, "value": 7}), 400, "invalidValue", "scim_value", "PATCH /Users/{id} (replace emails.value) → 400 ", ann},
 			{"PATCH /Users/" + ann, patch("", m{"op": "add", "value": m{"active": "maybe"}}), 400, "invalidValue", "scim_value", "PATCH /Users/{id} (add active) → 400 ", ann},

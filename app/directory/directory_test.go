@@ -116,10 +116,21 @@ func TestInvitedByDirectory(t *testing.T) {
 		if u.State != directory.Invited {
 			f.Fatalf("the person is %q", u.State)
 		}
+		made := u.Created
 		_, err = f.Node(1).Invitations.Accept(f.Context(), other.Caller, f.MailToken(other.User.Email), "")
 		f.NoError(err)
 		u, err = f.Node(1).Directories.User(f.Context(), by(1), u.ID)
 		f.NoError(err)
+		if !u.Created.Equal(made) {
+			f.Errorf("after the acceptance the User was made at %s, and before at %s", u.Created, made)
+		}
+		moved, err := f.Node(0).Directories.Make(f.Context(), by(0), said("lea@partner.example", true))
+		f.NoError(err)
+		joined, err := f.Node(0).Directories.Replace(f.Context(), by(0), moved.ID, said("lea@acme.example", true))
+		f.NoError(err)
+		if joined.State != "" || !joined.Created.Equal(moved.Created) {
+			f.Errorf("a member by a rename was made at %s, and before at %s: %q", joined.Created, moved.Created, joined.State)
+		}
 		if u.State != "" || u.ID == other.User.ID || !*u.Active {
 			f.Errorf("after the acceptance it is %+v", u)
 		}

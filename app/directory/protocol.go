@@ -71,28 +71,20 @@ func (r *RefusedSecret) Error() string {
 func (r *RefusedSecret) Unwrap() error { return doorward.Fail(doorward.CodeUnauthenticated, "") }
 
 // Record adds what was refused, or was odd, to the protocol of the caller's connection. The entry names by its UserID a
-// User as the directory knows it, by its Subject a userName, and by its Address another address of the person, if it has
-// them. The person's erasure finds it by the account, or by the address. Nothing depends on whether that succeeds.
+// User as the directory knows it, and by its Subject an address as userName, a group, or the id in the path. The person's
+// erasure finds it by the account, or by the address. Nothing depends on whether that succeeds.
 func (d *Directories) Record(ctx context.Context, by doorward.Caller, a doorward.Attempt) {
 	if a.ConnectionID == "" {
 		a.ConnectionID = by.ConnectionID
 	}
-	a.Address = addressOf(a.Subject, a.Address)
+	if address, err := mailaddr.Parse(a.Subject); err == nil {
+		a.Address = address
+	}
 	if a.UserID != "" {
 		a.UserID = d.accountOf(ctx, by, a.UserID)
 	}
 	a.RequestIDs = []string{by.RequestID}
 	d.providers.RecordDirectory(ctx, a)
-}
-
-// addressOf returns the canonical form of the first of the texts that is an address; empty: none is.
-func addressOf(texts ...string) string {
-	for _, text := range texts {
-		if address, err := mailaddr.Parse(text); err == nil {
-			return address
-		}
-	}
-	return ""
 }
 
 // accountOf returns the id of the account that the User has; empty: none, or it can't be read now.

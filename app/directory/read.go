@@ -47,6 +47,9 @@ func userOf(e store.DirectoryEntry, now time.Time) (User, error) {
 		return u, doorward.Unavailable(err)
 	}
 	u.Changed = e.Said.ChangedAt
+	if e.Said.CreatedAt.Before(u.Created) { // an invitation has become a membership since
+		u.Created = e.Said.CreatedAt
+	}
 	active := e.Said.Active
 	if e.IsMember {
 		active = e.Member.Status == doorward.UserActive

@@ -209,6 +209,11 @@ func (e *erasing) delete(memberships []doorward.User) error {
 	if err != nil {
 		return err
 	}
+	renamed, err := e.tx.EmailsBeforeDirectories(e.ctx, e.account.ID)
+	if err != nil {
+		return err
+	}
+	former = append(former, renamed...)
 	trails, err := e.tx.TrailsWith(e.ctx, e.account.ID)
 	if err != nil {
 		return err

@@ -100,6 +100,15 @@ func erasedAddresses(f *fixture) {
 		}
 	})
 	equal(f, f.value(f.Read().ConfirmedFormerEmails(ctx, ann.ID)), []string{"had@acme.example"})
+	f.write(func(tx *store.Tx) { // by a directory; of the second address another account has become
+		for _, was := range []string{"former@acme.example", "others@acme.example"} {
+			noError(f, tx.InsertEvent(ctx, doorward.Event{
+				ID: f.id("evt_"), Action: doorward.UserRename, Outcome: doorward.Done, ActorType: doorward.ByDirectory, Target: doorward.Object{Type: "user", ID: ann.ID, TenantID: "ten_1"},
+				Changes: []doorward.Change{{Field: doorward.FieldName, From: "a@acme.example"}, {Field: doorward.FieldEmail, From: was}},
+			}))
+		}
+	})
+	equal(f, f.value(f.Read().EmailsBeforeDirectories(ctx, ann.ID)), []string{"former@acme.example"})
 	f.write(func(tx *store.Tx) { noError(f, tx.ClearRequestedEmailCounters(ctx, ann.ID)) })
 	for email, want := range map[string]error{"had@acme.example": nil, "asked@acme.example": store.ErrNone, "others@acme.example": nil} {
 		if _, err := f.Read().Throttle(ctx, "forgot:"+email); !errors.Is(err, want) {

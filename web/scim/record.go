@@ -13,6 +13,7 @@ import (
 
 	"github.com/doorward/doorward"
 	"github.com/doorward/doorward/app/directory"
+	"github.com/doorward/doorward/internal/mailaddr"
 	"github.com/doorward/doorward/internal/scim"
 	"github.com/doorward/doorward/web/front"
 )
@@ -34,7 +35,6 @@ func (h *handler) record(ctx context.Context, c *front.Call, err error) error {
 	entry.Check, entry.Advice = refused.check, refused.advice
 	entry.Seen = asked(c, f.sent) + " → " + strconv.Itoa(refused.status) + " " + refused.detail
 	entry.Subject, entry.UserID = about(c, f.sent)
-	entry.Address = emailIn(f.sent)
 	h.app.Directories.Record(ctx, c.Caller, entry)
 	return err
 }
@@ -206,9 +206,9 @@ func operationsOf(text []byte) (names []string) {
 	return names
 }
 
-// about returns whom the request is about: the userName that was sent, or else the id in the path, and that id, if it is of a
-// User; or the externalId of a group. That of a person is in no entry: nothing says of whom it is, so the person's erasure
-// would leave it.
+// about returns whom the request is about: the address that was sent as userName, or else the id in the path, and that id, if
+// it is of a User; or the externalId of a group. A userName that is no address, and the externalId of a person, are in no
+// entry: nothing says of whom they are, so the person's erasure would leave them.
 func about(c *front.Call, sent []byte) (subject, userID string) {
 	id := c.R.PathValue("id")
 	if front.IsID(id, doorward.PrefixUser) {
@@ -224,19 +224,8 @@ func about(c *front.Call, sent []byte) (subject, userID string) {
 	if strings.Contains(c.R.Pattern, Base+"/Groups") {
 		return cmp.Or(texts["externalid"], id), ""
 	}
-	return cmp.Or(texts["username"], id), userID
-}
-
-// emailIn returns the first e-mail that was sent of a person; empty: none. It stands for a userName that is no address: by it
-// the person's erasure finds the entry.
-func emailIn(sent []byte) string {
-	var person struct {
-		Emails []struct {
-			Value string `json:"value"`
-		} `json:"emails"`
+	if _, err := mailaddr.Parse(texts["username"]); err != nil {
+		return id, userID
 	}
-	if json.Unmarshal(sent, &person) != nil || len(person.Emails) == 0 {
-		return ""
-	}
-	return person.Emails[0].Value
+	return texts["username"], userID
 }

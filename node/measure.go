@@ -203,6 +203,8 @@ func measureSpace(ctx context.Context, db *store.DB) (all []telemetry.Sample) {
 	return all
 }
 
+const signOnProvidersHelp = "Tenants' own providers, of active connections, by state: certificate_ends, of SAML, whose last certificate ends within a week or has ended; unread, whose metadata or discovery document couldn't be read for a day."
+
 func (n *Node) measureVitals(v store.Vitals) []telemetry.Sample {
 	since := func(at time.Time, rows int64) float64 {
 		if rows == 0 {
@@ -229,6 +231,8 @@ func (n *Node) measureVitals(v store.Vitals) []telemetry.Sample {
 		{Name: "doorward_inbox_oldest_seconds", Help: "How long the oldest row that is due has waited to be recorded.", Value: due},
 		{Name: "doorward_inbox_set_aside", Help: "Rows of the inbox that could not be recorded. They are kept, and tried again every hour.", Value: float64(v.InboxAside)},
 		{Name: "doorward_last_backup_timestamp_seconds", Help: "When a backup was last completed, in Unix time; 0 if never.", Value: backup},
+		{Name: "doorward_sign_on_providers", Help: signOnProvidersHelp, Labels: []string{"state", "certificate_ends"}, Value: float64(v.CertificatesEnd)},
+		{Name: "doorward_sign_on_providers", Help: signOnProvidersHelp, Labels: []string{"state", "unread"}, Value: float64(v.ProvidersUnread)},
 		{Name: "doorward_maintenance", Help: "1 while the operator has paused changes.", Value: float64(v.Paused)},
 	}
 }

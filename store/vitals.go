@@ -21,6 +21,9 @@ type Vitals struct {
 	OldestDelivery, DeliveryDue time.Time
 	Paused                      int // 1 while changes are paused, else 0
 	MailPauses, WebhookPauses   int // how many pauses of the queues there are
+	// Of active connections: how many providers of SAML have a last certificate that ends within a week, or has ended; and how
+	// many couldn't be read for a day.
+	CertificatesEnd, ProvidersUnread int
 }
 
 func vitalsFields(v *Vitals) []any {
@@ -28,6 +31,7 @@ func vitalsFields(v *Vitals) []any {
 		&v.Position, &v.Nodes, &v.MailsQueued, (*storedTime)(&v.OldestMail),
 		&v.InboxRows, (*storedTime)(&v.InboxDue), &v.InboxAside, (*storedTime)(&v.LastBackup), &v.Deliveries,
 		(*storedTime)(&v.OldestDelivery), (*storedTime)(&v.DeliveryDue), &v.Paused, &v.MailPauses, &v.WebhookPauses,
+		&v.CertificatesEnd, &v.ProvidersUnread,
 	}
 }
 
@@ -44,7 +48,11 @@ const sqlVitals = `SELECT (SELECT last FROM change_position WHERE id = 1), (SELE
   (SELECT count(*) FROM webhook_deliveries WHERE state = 'pending'),
   (SELECT coalesce(min((SELECT min(d.created_at) FROM webhook_deliveries d WHERE d.webhook_id = w.id AND d.state = 'pending')), 0) FROM webhooks w),
   (SELECT coalesce(min(next_at), 0) FROM webhook_deliveries WHERE state = 'pending'), (SELECT count(*) FROM maintenance),
-  (SELECT count(*) FROM queue_pauses WHERE queue = 'mail'), (SELECT count(*) FROM queue_pauses WHERE queue = 'webhook')`
+  (SELECT count(*) FROM queue_pauses WHERE queue = 'mail'), (SELECT count(*) FROM queue_pauses WHERE queue = 'webhook'),
+  (SELECT count(*) FROM connection_parameters p WHERE NOT p.pending AND p.certificates_until > 0 AND p.certificates_until <= $1 + CAST(604800000000 AS BIGINT)
+    AND (SELECT c.status FROM connections c WHERE c.id = p.connection_id) = 'active'),
+  (SELECT count(*) FROM connection_parameters p WHERE p.retry_at > 0 AND NOT p.pending AND p.failing_since > 0 AND p.failing_since <= $1 - CAST(86400000000 AS BIGINT)
+    AND (SELECT c.status FROM connections c WHERE c.id = p.connection_id) = 'active')`
 
 // Vitals returns the figures at now.
 func (r Reader) Vitals(ctx context.Context, now time.Time) (Vitals, error) {

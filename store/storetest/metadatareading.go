@@ -49,6 +49,11 @@ func readingsOfMetadata(f *fixture) {
 	equal(f, len(unread()), 0)
 	f.clock.move(day)
 	equal(f, unread(), []store.UnreadProvider{{ConnectionID: c.ID, TenantID: c.TenantID, Since: first}})
+	f.write(func(tx *store.Tx) { noError(f, tx.SetCertificatesEnd(ctx, c.ID, false, f.clock.read().Add(7*day))) })
+	vitals := f.value(f.Read().Vitals(ctx, f.clock.read())).(store.Vitals)
+	equal(f, []int{vitals.CertificatesEnd, vitals.ProvidersUnread}, []int{1, 1})
+	vitals = f.value(f.Read().Vitals(ctx, f.clock.read().Add(-time.Hour))).(store.Vitals)
+	equal(f, []int{vitals.CertificatesEnd, vitals.ProvidersUnread}, []int{0, 1})
 	f.write(func(tx *store.Tx) {
 		f.wantChange(tx.MarkUnreadNotice(ctx, c.ID, first))
 		f.wantNoChange(tx.MarkUnreadNotice(ctx, c.ID, first))

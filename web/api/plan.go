@@ -65,7 +65,7 @@ func (a *api) planPolicy(ctx context.Context, c *front.Call, in planInput) (plan
 func viewPlan(p policy.Plan) planView {
 	view := planView{Matrix: make([]planCell, len(p.Matrix)), Decisions: planDecisions{Checked: p.Checked, Changed: make([]planChange, len(p.Changed))}}
 	for i, c := range p.Matrix {
-		view.Matrix[i] = planCell(c)
+		view.Matrix[i] = planCell{Role: c.Role, Action: c.Action, Was: c.Was, Would: c.Would}
 	}
 	for i, c := range p.Changed {
 		view.Decisions.Changed[i] = planChange{

@@ -22,6 +22,12 @@ type Cell struct {
 	Keys       *Effect // nil: no API key with the role can do the action, whatever policies say
 }
 
+// Matrix compares two versions of the policies.
+type Matrix struct {
+	Cells      []Cell
+	Was, Would int64 // the versions that refuse before and after; 0: none
+}
+
 // Effect is what a change of the policies does to all users, or all API keys, with a role. Keys are those
 // that have the permission.
 type Effect struct {
@@ -82,38 +88,41 @@ func (p *Policies) newTrial(ctx context.Context, tenantID string, was, would *Ve
 }
 
 // ConfirmMatrix returns what the version in force, which waits to be confirmed, changes: compared with what
-// refuses if it ends. It is nil if nothing waits. Errors: unavailable.
-func (p *Policies) ConfirmMatrix(ctx context.Context, by doorward.Caller) ([]Cell, error) {
+// refuses if it ends. It is empty if nothing waits. Errors: unavailable.
+func (p *Policies) ConfirmMatrix(ctx context.Context, by doorward.Caller) (Matrix, error) {
 	s, err := stateOf(ctx, p.db.Read(), by.TenantID, p.db.Now())
 	if err != nil || s.inForce.ConfirmUntil == nil {
-		return nil, err
+		return Matrix{}, err
 	}
-	t, err := p.newTrial(ctx, by.TenantID, s.Refusing(s.Confirmed), s.Refusing(&s.inForce))
-	if err != nil {
-		return nil, err
-	}
-	return t.matrix(ctx)
+	return p.compare(ctx, by.TenantID, s.Refusing(s.Confirmed), s.Refusing(&s.inForce))
 }
 
 // RestoreMatrix returns what restoring an earlier version would change. A version that observes leaves the
 // one that refuses beside it. Errors: not_found, unavailable.
-func (p *Policies) RestoreMatrix(ctx context.Context, by doorward.Caller, version int64) ([]Cell, error) {
+func (p *Policies) RestoreMatrix(ctx context.Context, by doorward.Caller, version int64) (Matrix, error) {
 	s, err := stateOf(ctx, p.db.Read(), by.TenantID, p.db.Now())
 	if err != nil {
-		return nil, err
+		return Matrix{}, err
 	}
 	would, err := p.Get(ctx, by, version)
 	if err == nil && would.Mode == store.PolicyObserves {
 		would, err = p.besides(ctx, by, s.enforcedBeside(would))
 	}
 	if err != nil {
-		return nil, err
+		return Matrix{}, err
 	}
-	t, err := p.newTrial(ctx, by.TenantID, s.Refusing(&s.inForce), &would)
+	return p.compare(ctx, by.TenantID, s.Refusing(&s.inForce), &would)
+}
+
+// compare compares two versions; nil is no policies.
+func (p *Policies) compare(ctx context.Context, tenantID string, was, would *Version) (m Matrix, err error) {
+	t, err := p.newTrial(ctx, tenantID, was, would)
 	if err != nil {
-		return nil, err
+		return m, err
 	}
-	return t.matrix(ctx)
+	m.Was, m.Would = cmp.Or(was, &Version{}).Version, cmp.Or(would, &Version{}).Version
+	m.Cells, err = t.matrix(ctx)
+	return m, err
 }
 
 // besides is Get; version 0 is no policies.

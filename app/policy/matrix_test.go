@@ -68,8 +68,10 @@ func TestMatrixSaysWhy(t *testing.T) {
 			{forbids("a", `principal`, hours) + forbids("b", `principal`, later), forbids("b", `principal`, later) + forbids("a", `principal`, hours), "", ""},
 			{forbids("a", `principal in Role::"OWNER"`, hours), forbids("a", `principal in Role::"OWNER"`, hours), "Asia/Tokyo", "OWNER users conditional a:1>conditional a:1"},
 			{forbids("a", `principal in Role::"OWNER"`, ` when { context.ip.isLoopback() }`), forbids("a", `principal in Role::"OWNER"`, ` when { context.ip.isLoopback() }`), "Asia/Tokyo", ""},
-			{strings.Join([]string{forbids("a", `principal in Role::"OWNER"`, ""), forbids("b", `principal in Role::"OWNER"`, ""), forbids("c", `principal in Role::"OWNER"`, ""), forbids("d", `principal in Role::"OWNER"`, ""), forbids("e", `principal in Role::"OWNER"`, ""), forbids("f", `principal in Role::"OWNER"`, ""), forbids("z", `principal in Role::"OWNER"`, hours)}, ""),
-				"", "", "OWNER users refused a:1 b:2 c:3 d:4 e:5+1>allowed"},
+			{
+				strings.Join([]string{forbids("a", `principal in Role::"OWNER"`, ""), forbids("b", `principal in Role::"OWNER"`, ""), forbids("c", `principal in Role::"OWNER"`, ""), forbids("d", `principal in Role::"OWNER"`, ""), forbids("e", `principal in Role::"OWNER"`, ""), forbids("f", `principal in Role::"OWNER"`, ""), forbids("z", `principal in Role::"OWNER"`, hours)}, ""),
+				"", "", "OWNER users refused a:1 b:2 c:3 d:4 e:5+1>allowed",
+			},
 		} {
 			if c.was != inForce {
 				put(f, 0, owner.Caller, policy.Draft{Text: c.was})

@@ -17,12 +17,15 @@ const maxEffectCells = 4000
 type effect struct {
 	Columns []holder    // the built-in roles, own roles for which something changes, and API keys
 	Rows    []effectRow // the actions that change
-	Further int         // how many more change
-	Alike   []alikeRow  // the actions that don't
-	More    int         // how many more of these there are
-	Spared  []holder    // own roles for which nothing changes, which have no column
+	Reasons []effectReason
+	Further int        // how many more change
+	Alike   []alikeRow // the actions that don't
+	More    int        // how many more of these there are
+	Spared  []holder   // own roles for which nothing changes, which have no column
 	ByRole  []holderChanges
 	Quiet   []holder // all for whom nothing changes
+
+	reasonAt map[string]int // the index of a reason, by its holders and causesKey
 }
 
 // holder are the people with a role, or all API keys.
@@ -33,8 +36,7 @@ type holder struct {
 // effectRow is an action that changes, with a cell for each column.
 type effectRow struct {
 	policyAction
-	Cells   []effectCell
-	Reasons []effectReason
+	Cells []effectCell
 }
 
 // effectCell is the outcome before and after.
@@ -43,9 +45,10 @@ type effectCell struct {
 	Reason string // the id of the reason on the page; empty if nothing changes
 }
 
-// effectReason is why an action changes, for all for whom it does for the same reason.
+// effectReason is why actions change, for all for whom they do for the same reason.
 type effectReason struct {
 	ID      string
+	Actions []policyAction
 	Holders []holder
 	policy.Effect
 	// WasLines and WouldLines are the addresses of the two texts' lines, without their numbers; empty: not on the page.
@@ -86,7 +89,7 @@ type effectTable struct {
 // effectOf returns what the page shows of a matrix.
 func effectOf(s effectSource) *effect {
 	table := s.table()
-	e := &effect{}
+	e := &effect{reasonAt: map[string]int{}}
 	changing := table.changing()
 	for i, h := range table.columns {
 		switch {
@@ -203,10 +206,9 @@ func (e *effect) addRow(s effectSource, columns []holder, row effectRow) {
 		return
 	}
 	shown := effectRow{policyAction: row.policyAction}
+	ids := e.addReasons(s, columns, row)
 	for i, c := range row.Cells {
-		if c.Changes {
-			c.Reason = shown.addReason(s, fmt.Sprintf("why-%d-", len(e.Rows)+1), columns[i], c.Effect)
-		}
+		c.Reason = ids[i]
 		if slices.Contains(e.Columns, columns[i]) {
 			shown.Cells = append(shown.Cells, c)
 		}
@@ -214,19 +216,39 @@ func (e *effect) addRow(s effectSource, columns []holder, row effectRow) {
 	e.Rows = append(e.Rows, shown)
 }
 
-// addReason adds somebody to the reason for the same effect, and returns the reason's id.
-func (r *effectRow) addReason(s effectSource, prefix string, who holder, of policy.Effect) string {
-	key := fmt.Sprint(of.Was, of.Would, withoutRole(of.WasBecause), withoutRole(of.Because))
-	for i := range r.Reasons {
-		one := &r.Reasons[i]
-		if key == fmt.Sprint(one.Was, one.Would, withoutRole(one.WasBecause), withoutRole(one.Because)) {
-			one.Holders = append(one.Holders, who)
-			return one.ID
+// addReasons adds the reasons for which an action changes, and returns the id of each cell's; empty where
+// nothing changes. What changes for the same people and for the same reason shares one with other actions.
+func (e *effect) addReasons(s effectSource, columns []holder, row effectRow) []string {
+	ids, keys := make([]string, len(columns)), make([]string, len(columns))
+	holders := map[string][]holder{}
+	for i, c := range row.Cells {
+		if c.Changes {
+			keys[i] = causesKey(c.Effect)
+			holders[keys[i]] = append(holders[keys[i]], columns[i])
 		}
 	}
-	id := fmt.Sprint(prefix, len(r.Reasons)+1)
-	r.Reasons = append(r.Reasons, effectReason{ID: id, Holders: []holder{who}, Effect: of, WasLines: s.wasLines, WouldLines: s.wouldLines})
-	return id
+	for i, key := range keys {
+		if key == "" {
+			continue
+		}
+		key = fmt.Sprint(holders[key], key)
+		at, known := e.reasonAt[key]
+		if !known {
+			at, e.reasonAt[key] = len(e.Reasons), len(e.Reasons)
+			e.Reasons = append(e.Reasons, effectReason{ID: fmt.Sprint("why-", at+1), Holders: holders[keys[i]], Effect: row.Cells[i].Effect, WasLines: s.wasLines, WouldLines: s.wouldLines})
+		}
+		reason := &e.Reasons[at]
+		if n := len(reason.Actions); n == 0 || reason.Actions[n-1] != row.policyAction {
+			reason.Actions = append(reason.Actions, row.policyAction)
+		}
+		ids[i] = reason.ID
+	}
+	return ids
+}
+
+// causesKey is equal for changes that are shown alike.
+func causesKey(e policy.Effect) string {
+	return fmt.Sprint(e.Was, e.Would, withoutRole(e.WasBecause), withoutRole(e.Because))
 }
 
 // withoutRole leaves out a role among the causes: what several roles grant is the same reason.

@@ -112,12 +112,16 @@ onScreens("the console", everyScreen, ({ server, create, journey }) => {
 		await owner.page.locator("#text").fill(text);
 		await owner.page.locator("button[formaction*='/plan']").click();
 		await owner.page.waitForSelector("#plan tbody");
+		await owner.page.locator("#plan a[href^='#why-']").filter({ visible: true }).first().click(); // of the table, or of the list by role
+		assert.equal(await owner.page.locator(".reasons > li:target").count(), 1);
+		assert.match(await owner.page.locator(".reasons").innerText(), /office-hours[\s\S]*far|far[\s\S]*office-hours/);
 		await owner.look("console-policy-plan");
 		assert.equal(await owner.page.locator("#text").inputValue(), text);
 		assert.equal(await owner.page.locator("#plan button[form=draft]").isVisible(), true);
 		await owner.page.locator("#plan a[href='#text']").click();
 		await owner.send("/console/policy", { text, confirmMinutes: "10" });
 		await owner.page.waitForSelector("#unconfirmed");
+		await owner.page.waitForSelector("#effect .reasons a[href*='/console/policy/versions/']");
 		await owner.look("console-policy-unconfirmed");
 		await owner.send("/console/policy/confirm");
 		await owner.page.waitForSelector(".notice.good");

@@ -148,7 +148,7 @@ func TestOperatorPoliciesSeeNoRolesOfTenants(t *testing.T) {
 		d.send(t, "GET /api/v2/access/check?action=invoice.read", nil, bearer(token)).ok(http.StatusOK)
 		d.send(t, "GET /api/v2/access/check?action=invoice.approve", nil, bearer(token)).fails(http.StatusForbidden, "forbidden")
 		plan := d.send(t, "POST "+planPath, m{"text": `@id("a") forbid(principal in Role::"AUDITOR", action == Action::"invoice.read", resource);`}, as(acme.Owner.Token())).ok(http.StatusOK)
-		if got := string(plan.body); !strings.Contains(got, `{"role":"AUDITOR","action":"invoice.approve","was":"refused","would":"refused"}`) || !strings.Contains(got, `{"role":"AUDITOR","action":"invoice.read","was":"allowed","would":"refused"}`) {
+		if got := string(plan.body); !strings.Contains(got, `{"role":"AUDITOR","action":"invoice.approve","was":"refused","would":"refused"}`) || !strings.Contains(got, `{"role":"AUDITOR","action":"invoice.read","was":"allowed","would":"refused","users":{"was":"allowed","would":"refused","wasBecause":[{"kind":"role","id":"AUDITOR"}],"because":[{"kind":"policy","id":"a","line":1}]},"keys":{`) {
 			t.Errorf("the plan is %s", got)
 		}
 		d.send(t, "PUT /api/v2/model", m{"text": fmt.Sprintf(model, `permit (principal in Role::"AUDITOR", action == Action::"invoice.approve", resource);`)}, operator, with("If-Match", "*")).fails(http.StatusUnprocessableEntity, "validation_failed")

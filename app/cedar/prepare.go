@@ -95,14 +95,19 @@ func (s *Set) Prepare(who Principal) *Prepared {
 		tenant:         types.NewEntityUID(typeTenant, types.String(who.Tenant)),
 		refusedActions: make([]uint64, words), conditionalActions: make([]uint64, words),
 	}
-	env := eval.Env{
-		Entities: &entities{principal: &p.principal, known: s.entities()}, Principal: p.principal.UID,
-		Action: eval.Variable("action"), Resource: eval.Variable("resource"), Context: eval.Variable("context"),
-	}
+	env := s.envOf(&p.principal)
 	for _, policy := range s.policies {
 		p.add(env, policy)
 	}
 	return p
+}
+
+// envOf is the environment of the principal, without a request.
+func (s *Set) envOf(principal *types.Entity) eval.Env {
+	return eval.Env{
+		Entities: &entities{principal: principal, known: s.entities()}, Principal: principal.UID,
+		Action: eval.Variable("action"), Resource: eval.Variable("resource"), Context: eval.Variable("context"),
+	}
 }
 
 // add evaluates a policy, and keeps its residual.
@@ -110,11 +115,8 @@ func (p *Prepared) add(env eval.Env, policy *policy) {
 	r := policy.shared
 	if r == nil {
 		r = policy.partiallyEvaluate(env, matchAllLikes(policy.simple, p.ofPrincipal))
-	} else if !r.never { // whether the principal is in the scope is what evaluateForAll left open
-		scope := ast.Policy{Principal: policy.simple.Principal, Action: ast.ScopeTypeAll{}, Resource: ast.ScopeTypeAll{}}
-		if _, keep := eval.PartialPolicy(env, &scope); !keep {
-			return
-		}
+	} else if !r.never && !policy.admits(env) { // evaluateForAll left that open
+		return
 	}
 	switch {
 	case r.never:
@@ -132,6 +134,13 @@ func (p *Prepared) add(env eval.Env, policy *policy) {
 			}
 		}
 	}
+}
+
+// admits reports whether the principal of the environment is in the policy's scope.
+func (p *policy) admits(env eval.Env) bool {
+	scope := ast.Policy{Principal: p.simple.Principal, Action: ast.ScopeTypeAll{}, Resource: ast.ScopeTypeAll{}}
+	_, keep := eval.PartialPolicy(env, &scope)
+	return keep
 }
 
 // ofPrincipal is a lookup that knows the attributes of the principal.

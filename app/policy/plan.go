@@ -5,17 +5,17 @@ import (
 	"time"
 
 	"github.com/doorward/doorward"
-	"github.com/doorward/doorward/app/cedar"
 	"github.com/doorward/doorward/app/decide"
 	"github.com/doorward/doorward/app/decisionlog"
-	"github.com/doorward/doorward/app/rules"
 	"github.com/doorward/doorward/store"
 )
 
 // Outcome says whether an action is allowed.
 type Outcome string
 
-// The outcomes. Conditional means that it depends on the principal or on the request.
+// The outcomes. Conditional means that a condition of a policy, or the operator's permit, reads who
+// exactly asks, or the request, so that the decider can't tell without them. Both results needn't occur:
+// a condition that holds for every request is not seen to do so.
 const (
 	Allowed     Outcome = "allowed"
 	Refused     Outcome = "refused"
@@ -27,14 +27,6 @@ type Plan struct {
 	Matrix  []Cell
 	Checked int // decisions that were decided again
 	Changed []Change
-}
-
-// Cell is the outcome of an action for a role, under the policies that refuse now and under
-// the text.
-type Cell struct {
-	Role       doorward.Role
-	Action     doorward.Action
-	Was, Would Outcome
 }
 
 // Change is a stored decision that would have been different under the text.
@@ -72,11 +64,18 @@ func (p *Policies) Plan(ctx context.Context, by doorward.Caller, d Draft, hours 
 	if err := p.writer.Decisions().Flush(ctx); err != nil {
 		return Plan{}, err
 	}
-	t, err := p.newTrial(ctx, by.TenantID, d)
+	s, err := stateOf(ctx, p.db.Read(), by.TenantID, p.db.Now())
 	if err != nil {
 		return Plan{}, err
 	}
-	plan := Plan{Matrix: t.matrix(by.TenantID), Changed: []Change{}}
+	t, err := p.newTrial(ctx, by.TenantID, s.Refusing(&s.inForce), &Version{Text: d.Text, TimeZone: d.TimeZone})
+	if err != nil {
+		return Plan{}, err
+	}
+	plan := Plan{Changed: []Change{}}
+	if plan.Matrix, err = t.matrix(ctx); err != nil {
+		return Plan{}, err
+	}
 	readsPeople := decide.May(&by.Principal, &decide.Question{Action: doorward.UserRead, On: by.Tenant(), Request: by.RequestAt(p.db.Now())}).Allowed
 	return plan, p.replay(ctx, by.TenantID, hours, func(k *store.KeptDecision) {
 		plan.Checked++
@@ -90,39 +89,6 @@ func (p *Policies) Plan(ctx context.Context, by doorward.Caller, d Draft, hours 
 		}
 		plan.Changed = append(plan.Changed, c)
 	})
-}
-
-// trial has the rules of a tenant, the policies that refuse there now, and a text that would
-// refuse in their place.
-type trial struct {
-	current    *doorward.Rules
-	was, would *rules.Trial
-}
-
-func (p *Policies) newTrial(ctx context.Context, tenantID string, d Draft) (t trial, err error) {
-	read := p.db.Read()
-	s, err := stateOf(ctx, read, tenantID, p.db.Now())
-	if err != nil {
-		return t, err
-	}
-	if t.current, err = read.Rules(ctx, tenantID); err != nil {
-		return t, err
-	}
-	model, err := modelOf(ctx, read)
-	if err != nil {
-		return t, err
-	}
-	refusing := store.PolicyVersion{}
-	if v := s.Refusing(&s.inForce); v != nil {
-		refusing = *v
-	}
-	if t.was, err = rules.Try(refusing, model); err == nil {
-		t.would, err = rules.Try(store.PolicyVersion{Text: d.Text, TimeZone: d.TimeZone}, model)
-	}
-	if err != nil {
-		return t, doorward.Unavailable(err)
-	}
-	return t, nil
 }
 
 // replay yields the stored decisions of the last hours, the newest first, at most
@@ -148,39 +114,6 @@ func (p *Policies) replay(ctx context.Context, tenantID string, hours int, yield
 		}
 	}
 	return nil
-}
-
-// matrix returns a cell for each role and each action that roles grant.
-func (t trial) matrix(tenantID string) (all []Cell) {
-	for _, role := range t.current.Roles() {
-		was, would := t.was.ForRole(tenantID, role), t.would.ForRole(tenantID, role)
-		for _, v := range t.current.Model().Verbs() {
-			if v.By == doorward.ByRole {
-				all = append(all, Cell{role, v.Action, outcome(t.current, role, v, was), outcome(t.current, role, v, would)})
-			}
-		}
-	}
-	return all
-}
-
-// outcome returns the outcome of an action, from what the role grants and from the policies:
-// those of the operator may permit and refuse, those of the tenant only refuse.
-func outcome(current *doorward.Rules, role doorward.Role, v doorward.Verb, policies rules.RoleOutcomes) Outcome {
-	p := doorward.PrincipalOfRole(current, role)
-	isGranted := decide.May(&p, &decide.Question{Action: v.Action, On: p.Tenant()}).Allowed
-	worst := policies.Outcome(v.Permission)
-	if v.Action != v.Permission {
-		worst = max(worst, policies.Outcome(v.Action))
-	}
-	switch {
-	case isGranted && decide.IsExempt(&p, &v):
-		return Allowed
-	case worst == cedar.RefusesAll || !isGranted && !(v.Platform && policies.MayPermit(v.Action)):
-		return Refused
-	case worst == cedar.Depends || !isGranted:
-		return Conditional
-	}
-	return Allowed
 }
 
 func changeOf(k *store.KeptDecision, d decide.Decision) Change {

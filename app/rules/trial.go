@@ -1,6 +1,7 @@
 package rules
 
 import (
+	"slices"
 	"sync"
 
 	"github.com/doorward/doorward"
@@ -13,8 +14,9 @@ import (
 type Trial struct {
 	policy
 
-	mu       sync.Mutex
-	prepared map[principalKey]doorward.PrincipalPolicies
+	mu         sync.Mutex
+	prepared   map[principalKey]doorward.PrincipalPolicies
+	conditions map[*text]conditions // made when they are first asked for
 }
 
 // principalKey is what policies read of a principal, besides its tenant: one trial is for the
@@ -36,7 +38,7 @@ func Try(v store.PolicyVersion, model string) (*Trial, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &Trial{policy: policy{operator: c.operatorText(), latest: inForce{enforced: t}}, prepared: map[principalKey]doorward.PrincipalPolicies{}}, nil
+	return &Trial{policy: policy{operator: c.operatorText(), latest: inForce{enforced: t}}, prepared: map[principalKey]doorward.PrincipalPolicies{}, conditions: map[*text]conditions{}}, nil
 }
 
 // For implements doorward.Policy.
@@ -52,34 +54,143 @@ func (t *Trial) For(principal *doorward.Principal) doorward.PrincipalPolicies {
 	return prepared
 }
 
-// RoleOutcomes has the outcomes of a trial for all principals with one role.
-type RoleOutcomes struct{ operator, tenant *cedar.RoleOutcomes } // nil: no policies
+// RoleOutcomes has the outcomes of a trial for all users, or all API keys, with one role. See
+// cedar.RoleOutcomes for what they mean.
+type RoleOutcomes struct{ operator, tenant textOutcomes }
 
-// ForRole evaluates the policies for all principals with a role in the tenant.
-func (t *Trial) ForRole(tenantID string, role doorward.Role) RoleOutcomes {
-	evaluate := func(t *text) *cedar.RoleOutcomes {
-		if t == nil {
-			return nil
+// textOutcomes are the outcomes of one text; the zero value for no text.
+type textOutcomes struct {
+	trial *Trial
+	text  *text
+	*cedar.RoleOutcomes
+}
+
+// ForRole evaluates the policies for the users, or the API keys, with a role in the tenant.
+func (t *Trial) ForRole(tenantID string, role doorward.Role, keys bool) RoleOutcomes {
+	evaluate := func(of *text) textOutcomes {
+		if of == nil {
+			return textOutcomes{}
 		}
-		return t.set.ForRole(tenantID, t.roleOf(role), role != doorward.RoleOwner) // no key has the role OWNER
+		return textOutcomes{t, of, of.set.ForRole(tenantID, of.roleOf(role), keys)}
 	}
 	return RoleOutcomes{evaluate(t.operator), evaluate(t.latest.enforced)}
 }
 
-// Outcome returns whether the policies refuse an action: cedar.RefusesNone, cedar.Depends or
-// cedar.RefusesAll.
-func (o RoleOutcomes) Outcome(action doorward.Action) cedar.Outcome {
-	worst := cedar.RefusesNone
-	for _, policies := range []*cedar.RoleOutcomes{o.operator, o.tenant} {
-		if policies != nil {
-			worst = max(worst, policies.Outcome(string(action)))
-		}
+// outcome returns whether the text refuses what any of the actions refuses.
+func (o textOutcomes) outcome(actions []doorward.Action) (worst cedar.Outcome) {
+	if o.text == nil {
+		return cedar.RefusesNone
+	}
+	for _, a := range actions {
+		worst = max(worst, o.Outcome(string(a)))
 	}
 	return worst
+}
+
+// deciders returns the policies that make an outcome for one of the actions, as indexes in the text's
+// order.
+func (o textOutcomes) deciders(outcome cedar.Outcome, actions []doorward.Action) (all []int) {
+	if o.text == nil || outcome == cedar.RefusesNone {
+		return nil
+	}
+	for _, a := range actions {
+		if o.Outcome(string(a)) == outcome {
+			all = append(all, o.Deciders(string(a))...)
+		}
+	}
+	slices.Sort(all)
+	return slices.Compact(all)
+}
+
+// Outcome returns whether the policies refuse something that needs all of the actions, such as an action
+// and its permission: cedar.RefusesNone, cedar.Depends or cedar.RefusesAll.
+func (o RoleOutcomes) Outcome(actions ...doorward.Action) cedar.Outcome {
+	return max(o.operator.outcome(actions), o.tenant.outcome(actions))
 }
 
 // MayPermit reports whether the operator's policies may permit the action to users with the
 // role.
 func (o RoleOutcomes) MayPermit(action doorward.Action) bool {
-	return o.operator != nil && o.operator.MayPermit(string(action))
+	return o.operator.text != nil && len(o.operator.Permits(string(action))) > 0
+}
+
+// Deciders returns the first policies that make the Outcome, up to most, and how many there are: those of
+// the operator, then those of the tenant, each in the order of the text.
+func (o RoleOutcomes) Deciders(most int, actions ...doorward.Action) (first []doorward.PolicyRefusal, count int) {
+	outcome := o.Outcome(actions...)
+	for _, of := range []textOutcomes{o.operator, o.tenant} {
+		orders := of.deciders(outcome, actions)
+		count += len(orders)
+		first = append(first, of.describe(orders[:min(len(orders), most-len(first))])...)
+	}
+	return first, count
+}
+
+// Permits returns the first policies of the operator that may permit the action to users with the role,
+// up to most, and how many there are.
+func (o RoleOutcomes) Permits(most int, action doorward.Action) (first []doorward.PolicyRefusal, count int) {
+	if o.operator.text == nil {
+		return nil, 0
+	}
+	orders := o.operator.Permits(string(action))
+	return o.operator.describe(orders[:min(len(orders), most)]), len(orders)
+}
+
+// describe returns the policies at the indexes of the text's order.
+func (o textOutcomes) describe(orders []int) []doorward.PolicyRefusal {
+	all := make([]doorward.PolicyRefusal, len(orders))
+	for i, order := range orders {
+		all[i] = *(&preparedText{text: o.text}).refusal(o.text.set.Describe(order))
+	}
+	return all
+}
+
+// SameConditions reports whether the Outcome for the actions is made by policies that refuse the same in
+// both, whatever their order, names and reasons.
+func (o RoleOutcomes) SameConditions(other RoleOutcomes, actions ...doorward.Action) bool {
+	a, b := o.Outcome(actions...), other.Outcome(actions...)
+	return a == b && slices.Equal(o.operator.conditions(a, actions), other.operator.conditions(b, actions)) &&
+		slices.Equal(o.tenant.conditions(a, actions), other.tenant.conditions(b, actions))
+}
+
+// conditions returns the conditions of the policies that make an outcome, sorted, each once.
+func (o textOutcomes) conditions(outcome cedar.Outcome, actions []doorward.Action) []string {
+	orders := o.deciders(outcome, actions)
+	if len(orders) == 0 {
+		return nil
+	}
+	known := o.trial.conditionsOf(o.text)
+	for i, order := range orders {
+		orders[i] = known.rank[order]
+	}
+	slices.Sort(orders)
+	orders = slices.Compact(orders)
+	all := make([]string, len(orders))
+	for i, rank := range orders {
+		all[i] = known.sorted[rank]
+	}
+	return all
+}
+
+// conditions are those of a text, see cedar.Set.Conditions: sorted, each once, with the place there of
+// each policy's.
+type conditions struct {
+	sorted []string
+	rank   []int
+}
+
+func (t *Trial) conditionsOf(of *text) conditions {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	c, known := t.conditions[of]
+	if !known {
+		all := of.set.Conditions()
+		c.sorted = slices.Compact(slices.Sorted(slices.Values(all)))
+		for _, one := range all {
+			at, _ := slices.BinarySearch(c.sorted, one)
+			c.rank = append(c.rank, at)
+		}
+		t.conditions[of] = c
+	}
+	return c
 }

@@ -25,6 +25,15 @@ type planCell struct {
 	Action doorward.Action `json:"action" example:"message.send"`
 	Was    policy.Outcome  `json:"was" enum:"allowed,refused,conditional" doc:"Under the policies that refuse now. conditional: it depends on which user or API key with the role asks, or on the request"`
 	Would  policy.Outcome  `json:"would" enum:"allowed,refused,conditional" doc:"Under the text"`
+	Users  *planEffect     `json:"users,omitempty" doc:"If something changes for users with the role: what, and why. Of the cells that change only the first 1,000 have it, by the order of the actions"`
+	Keys   *planEffect     `json:"keys,omitempty" doc:"The same for API keys that have the role and the permission"`
+}
+
+type planEffect struct {
+	Was        policy.Outcome  `json:"was" enum:"allowed,refused,conditional"`
+	Would      policy.Outcome  `json:"would" enum:"allowed,refused,conditional" doc:"If it is conditional as before, then on other conditions"`
+	WasBecause []front.Because `json:"wasBecause" nullable:"false" doc:"The policies that refuse it now, or on which it depends, the first five; without any, the role"`
+	Because    []front.Because `json:"because" nullable:"false" doc:"The same under the text"`
 }
 
 type planDecisions struct {
@@ -65,7 +74,7 @@ func (a *api) planPolicy(ctx context.Context, c *front.Call, in planInput) (plan
 func viewPlan(p policy.Plan) planView {
 	view := planView{Matrix: make([]planCell, len(p.Matrix)), Decisions: planDecisions{Checked: p.Checked, Changed: make([]planChange, len(p.Changed))}}
 	for i, c := range p.Matrix {
-		view.Matrix[i] = planCell(c)
+		view.Matrix[i] = planCell{Role: c.Role, Action: c.Action, Was: c.Was, Would: c.Would, Users: viewPlanEffect(&c.Users), Keys: viewPlanEffect(c.Keys)}
 	}
 	for i, c := range p.Changed {
 		view.Decisions.Changed[i] = planChange{
@@ -74,4 +83,12 @@ func viewPlan(p policy.Plan) planView {
 		}
 	}
 	return view
+}
+
+// viewPlanEffect is nil for an effect that changes nothing, and for one without its causes.
+func viewPlanEffect(e *policy.Effect) *planEffect {
+	if e == nil || !e.Changes || e.Because.First == nil {
+		return nil
+	}
+	return &planEffect{Was: e.Was, Would: e.Would, WasBecause: front.ViewBecause(e.WasBecause.First), Because: front.ViewBecause(e.Because.First)}
 }

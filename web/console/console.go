@@ -33,6 +33,7 @@
 //	ssopolicy.go    sign-on: what the tenant demands, whom it would shut out
 //	policy.go       policies: the editor, versions with their differences
 //	plan.go         policies: what a text would change
+//	matrix.go       policies: who may do what before and after a change
 //	explain.go      why somebody may do something, or may not
 //	find.go         the search for pages, people, keys, webhooks and roles
 //	audit.go        the audit trail: its filters, events in words

@@ -3,8 +3,6 @@ package console
 import (
 	"cmp"
 	"context"
-	"slices"
-	"strings"
 
 	"github.com/doorward/doorward"
 	"github.com/doorward/doorward/app/policy"
@@ -16,17 +14,10 @@ const maxPlanChanges = 50
 
 // planned is what the typed text would change.
 type planned struct {
-	Rows    []plannedRow
+	Effect  *effect
 	Checked int             // recorded decisions that were decided again
 	Differ  int             // how many of them have another outcome
 	Changes []plannedChange // the first maxPlanChanges of those
-}
-
-// plannedRow is the changed outcome of an action, for all roles with the same change.
-type plannedRow struct {
-	policyAction
-	Roles      []doorward.Role
-	Was, Would policy.Outcome
 }
 
 // plannedChange is a recorded decision that would have another outcome.
@@ -59,11 +50,11 @@ func (h *console) planPolicy(ctx context.Context, c *ui.Call) (ui.View, error) {
 }
 
 func (p policyPage) planned(plan policy.Plan) *planned {
-	labels := map[doorward.Action]policyAction{}
-	for _, a := range p.Actions {
-		labels[a.Action] = a
+	labels, wasLines := actionLabels(p.Actions), ""
+	if p.Refusing.Text != "" {
+		wasLines = "#L"
 	}
-	all := &planned{Rows: plannedRows(plan.Matrix, labels), Checked: plan.Checked, Differ: len(plan.Changed)}
+	all := &planned{Effect: effectOf(effectSource{plan.Matrix, wasLines, "#T", labels}), Checked: plan.Checked, Differ: len(plan.Changed)}
 	for _, c := range plan.Changed[:min(len(plan.Changed), maxPlanChanges)] {
 		one := plannedChange{Change: c, Name: cmp.Or(c.ActorEmail, c.ActorID), Page: "/console/people/" + c.ActorID, Label: labels[c.Action]}
 		if c.ActorType == doorward.ByKey {
@@ -75,23 +66,4 @@ func (p policyPage) planned(plan policy.Plan) *planned {
 		all.Changes = append(all.Changes, one)
 	}
 	return all
-}
-
-// plannedRows are the cells that change, by action, with one row for all roles with the same
-// change.
-func plannedRows(matrix []policy.Cell, labels map[doorward.Action]policyAction) (rows []plannedRow) {
-	for _, cell := range matrix {
-		if cell.Was == cell.Would {
-			continue
-		}
-		i := slices.IndexFunc(rows, func(r plannedRow) bool {
-			return r.Action == cell.Action && r.Was == cell.Was && r.Would == cell.Would
-		})
-		if i < 0 {
-			i, rows = len(rows), append(rows, plannedRow{policyAction: labels[cell.Action], Was: cell.Was, Would: cell.Would})
-		}
-		rows[i].Roles = append(rows[i].Roles, cell.Role)
-	}
-	slices.SortStableFunc(rows, func(a, b plannedRow) int { return strings.Compare(string(a.Action), string(b.Action)) })
-	return rows
 }

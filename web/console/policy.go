@@ -92,6 +92,7 @@ type policyPage struct {
 	// Changes are what the typed text changes; nil if none was sent, or if it changes nothing.
 	Changes    *linediff.Diff
 	Plan       *planned // nil unless it was asked for
+	Effect     *effect  // what a version changes that waits to be confirmed; nil for others
 	Minutes    string   // time to confirm, as typed
 	TimeZone   string   // as typed
 	MaxMinutes int64
@@ -161,6 +162,13 @@ func (h *console) policyPage(ctx context.Context, c *ui.Call) (ui.View, error) {
 	_, note := keepTyped(c, body.Version(), "notice.policy.precondition_failed", nil)
 	if err := h.fillEditor(ctx, c, &body); err != nil {
 		return ui.View{}, err
+	}
+	if body.Now.Unconfirmed() {
+		effect, err := h.app.Policies.ConfirmMatrix(ctx, c.Caller)
+		if err != nil {
+			return ui.View{}, err
+		}
+		body.Effect = effectOfVersions(c.Site().BasePath(), effect, c.Caller.Rules)
 	}
 	return ui.View{Page: "policy", Note: note, Body: body, Wide: true}, nil
 }
@@ -347,6 +355,7 @@ type policyVersionPage struct {
 	Before         int64         // number of the previous version; 0 for none
 	Changes        linediff.Diff // what the version changed in the previous one
 	RestoreChanges linediff.Diff // what restoring it would change in the version in force
+	Effect         *effect       // of restoring it, on the page that asks
 }
 
 // Version returns the tag of the version in force, for forms.
@@ -364,6 +373,11 @@ func (h *console) policyVersionPage(ctx context.Context, c *ui.Call) (ui.View, e
 
 func (h *console) askRestore(ctx context.Context, c *ui.Call) (ui.View, error) {
 	body, err := h.loadPolicyVersion(ctx, c)
+	if err != nil {
+		return ui.View{}, err
+	}
+	effect, err := h.app.Policies.RestoreMatrix(ctx, c.Caller, body.Shown.Version.Version)
+	body.Effect = effectOfVersions(c.Site().BasePath(), effect, c.Caller.Rules)
 	_, note := keepTyped(c, body.Version(), changedSince, nil)
 	return ui.View{Page: "policyrestore", Note: note, Body: body, Wide: true}, err
 }

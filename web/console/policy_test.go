@@ -161,6 +161,12 @@ func TestPlanningPolicies(t *testing.T) {
 	if editedText(page) != noSettings {
 		t.Errorf("the editor has %q", editedText(page))
 	}
+	// Each change leads to the policy: one of the text in force, or one of the typed text.
+	for _, want := range []string{`<td class="changes"><a href="#why-1">`, `<li id="why-1"`, `<a href="#T1"><code dir="ltr">no-settings</code>`, `<a href="#L1"><code dir="ltr">no-inviting</code>`, `<li id="T1"><code>`, `<li id="L1"><code>`} {
+		if !strings.Contains(page, want) {
+			t.Errorf("the page lacks %s", want)
+		}
+	}
 	b.translate(page, policyPath+"/plan", "de", "Was dieser Text ändern würde", "<strong>Erlaubt</strong>")
 	form.Set("text", noInviting)
 	// No refusal becomes allowed. A permit from before the policies may be kept, and would be refused.
@@ -175,7 +181,7 @@ func TestConfirmingPolicies(t *testing.T) {
 	h := newFixture(t)
 	b := h.browserOf(t, "OWNER")
 	form := url.Values{"text": {noSettings}, "mode": {"enforce"}, "confirmMinutes": {"5"}, "version": {b.version(b.get(policyPath, http.StatusOK))}}
-	page := b.submit(policyPath, form, "This version reverts in")
+	page := b.submit(policyPath, form, "This version reverts in", "What this version changes", `<a href="/console/policy/versions/1#L1"><code dir="ltr">no-settings</code>`)
 	stale := url.Values{"version": {"0"}}
 	if text := editedText(b.post(policyPath+"/confirm", stale, http.StatusPreconditionFailed, "This version reverts in")); text != noSettings {
 		t.Errorf("after a refused confirmation the editor has %q", text)
@@ -205,7 +211,7 @@ func TestVersionsOfPolicies(t *testing.T) {
 	lacks(t, page, "<del>")
 	b.get(policyPath+"/versions/3", http.StatusOK, "<del>@id(&#34;no-inviting&#34;)</del>")
 	b.get(policyPath+"?from=2", http.StatusOK, `@id(&#34;no-inviting&#34;)`+"\n")
-	page = b.get(second+"/restore", http.StatusOK, "Restore this version?", "<ins>@id(&#34;no-settings&#34;)</ins>")
+	page = b.get(second+"/restore", http.StatusOK, "Restore this version?", "<ins>@id(&#34;no-settings&#34;)</ins>", "actions change.", `<a href="/console/policy/versions/2#L1"><code dir="ltr">no-settings</code>`)
 	form := url.Values{"version": {b.version(page)}}
 	putPolicy(t, h, noInviting)
 	page = b.post(second+"/restore", form, http.StatusPreconditionFailed, "Somebody else has changed this", "<ins>@id(&#34;no-settings&#34;)</ins>")

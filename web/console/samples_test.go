@@ -609,7 +609,7 @@ func sampledPolicyVersions() (all []policyVersion) {
 func sampledPolicy() ui.View {
 	current := sampledPolicyVersions()[0]
 	return ui.View{Page: "policy", Wide: true, Body: policyPage{
-		pageData: basePage, Now: current, Refusing: current, Typed: current.Text, Modes: policyModes, Mode: policy.Enforces, Minutes: "10", TimeZone: "Europe/Berlin", MaxMinutes: 60, Types: "entity Role;\nentity Tenant;\n", Actions: policyActions(nil),
+		pageData: basePage, Now: current, Refusing: current, Effect: sampledEffect("/console/policy/versions/2#L", "/console/policy/versions/3#L"), Typed: current.Text, Modes: policyModes, Mode: policy.Enforces, Minutes: "10", TimeZone: "Europe/Berlin", MaxMinutes: 60, Types: "entity Role;\nentity Tenant;\n", Actions: policyActions(nil),
 	}}
 }
 
@@ -619,7 +619,7 @@ func sampledObservingPolicy() ui.View {
 	body.Refusing = sampledPolicyVersions()[2]
 	body.Refusing.Refuses = true
 	body.Now.Mode, body.Now.ConfirmUntil, body.Now.Refuses = policy.Observes, nil, false
-	body.Observed = []policy.Observed{{ID: "office-hours", Refused: 41}}
+	body.Observed, body.Effect = []policy.Observed{{ID: "office-hours", Refused: 41}}, nil
 	v.Body = body
 	return v
 }
@@ -635,12 +635,58 @@ func sampledPolicyFaults() ui.View {
 	return v
 }
 
+// sampledEffect is that of a text which refuses something always, something on a condition, and lets go of
+// something; reviewers are a role of the tenant's own, for which nothing changes.
+func sampledEffect(wasLines, wouldLines string) *effect {
+	hours := policy.Cause{Kind: policy.ByPolicy, ID: "office-hours", Line: 1, Reason: "People are invited from Monday to Friday between 8 and 18 o'clock."}
+	network, platform := policy.Cause{Kind: policy.ByPolicy, ID: "own-network", Line: 6}, policy.Cause{Kind: policy.ByPolicy, ID: "sanctions", Platform: true}
+	is := func(was, would policy.Outcome, before, after policy.Cause) policy.Effect {
+		return policy.Effect{Was: was, Would: would, Changes: true, WasBecause: policy.Causes{First: []policy.Cause{before}}, Because: policy.Causes{First: []policy.Cause{after}}}
+	}
+	granted := policy.Cause{Kind: policy.ByRole}
+	changed := map[doorward.Action]policy.Effect{
+		doorward.UserInvite:     is(policy.Allowed, policy.Conditional, granted, hours),
+		doorward.SettingsManage: is(policy.Conditional, policy.Conditional, network, network),
+		doorward.AuditRead:      is(policy.Refused, policy.Allowed, platform, granted),
+		doorward.MessageSend:    is(policy.Allowed, policy.Refused, granted, network),
+	}
+	s := effectSource{wasLines: wasLines, wouldLines: wouldLines, labels: actionLabels(policyActions(nil))}
+	rules := doorward.NewRules(doorward.RulesVersion{}, doorward.BuiltIn(), []doorward.CustomRole{{Name: "REVIEWER", Permissions: []doorward.Action{doorward.UserRead}}})
+	for _, role := range rules.Roles() {
+		for _, v := range rules.Model().Verbs() {
+			if v.By == doorward.ByRole {
+				s.cells = append(s.cells, sampledCell(rules, role, v, changed))
+			}
+		}
+	}
+	return effectOf(s)
+}
+
+func sampledCell(rules *doorward.Rules, role doorward.Role, v doorward.Verb, changed map[doorward.Action]policy.Effect) policy.Cell {
+	c := policy.Cell{Role: role, Action: v.Action, Users: policy.Effect{Was: policy.Refused, Would: policy.Refused}}
+	if !rules.Grant(role).Permissions.Allow(&v) {
+		return c
+	}
+	c.Users = policy.Effect{Was: policy.Allowed, Would: policy.Allowed}
+	keys := c.Users
+	if of, ok := changed[v.Action]; ok {
+		c.Users = of
+		if v.Action != doorward.UserInvite { // the policy is about people
+			keys = of
+		}
+	}
+	if !v.NoKeys && role != doorward.RoleOwner {
+		c.Keys = &keys
+	}
+	return c
+}
+
 func sampledPlan() ui.View {
 	v := sampledPolicy()
 	body, _ := v.Body.(policyPage)
 	label := policyAction{Action: "user.invite", Key: "can.user.invite"}
 	body.Plan = &planned{
-		Rows:    []plannedRow{{label, []doorward.Role{"ADMIN", "OWNER"}, policy.Allowed, policy.Conditional}},
+		Effect:  sampledEffect("#L", "#T"),
 		Checked: 412, Differ: 2,
 		Changes: []plannedChange{
 			{policy.Change{At: noon, Action: "user.invite", Was: policy.Refused, Would: policy.Allowed, Because: []policy.Cause{{Kind: policy.ByRole, ID: "ADMIN"}}}, members[0].Email, "/console/people/usr_ann", label},
@@ -661,6 +707,7 @@ func sampledPolicyVersion(page string) ui.View {
 	all := sampledPolicyVersions()
 	return ui.View{Page: page, Wide: true, Body: policyVersionPage{
 		pageData: basePage, Shown: all[2], Now: all[0], Before: 1, Changes: linediff.Compare("", all[2].Text), RestoreChanges: linediff.Compare(all[0].Text, all[2].Text),
+		Effect: sampledEffect("/console/policy/versions/3#L", "/console/policy/versions/1#L"),
 	}}
 }
 

@@ -5004,8 +5004,12 @@ export interface components {
         PlanCell: {
             /** @example message.send */
             action: string;
+            /** @description The same for API keys that have the role and the permission */
+            keys?: components["schemas"]["PlanEffect"];
             /** @example USER */
             role: string;
+            /** @description If something changes for users with the role: what, and why. Of the cells that change only the first 1,000 have it, by the order of the actions */
+            users?: components["schemas"]["PlanEffect"];
             /**
              * @description Under the policies that refuse now. conditional: it depends on which user or API key with the role asks, or on the request
              * @enum {string}
@@ -5042,6 +5046,19 @@ export interface components {
              * @example 412
              */
             checked: number;
+        };
+        PlanEffect: {
+            /** @description The same under the text */
+            because: components["schemas"]["Because"][];
+            /** @enum {string} */
+            was: "allowed" | "refused" | "conditional";
+            /** @description The policies that refuse it now, or on which it depends, the first five; without any, the role */
+            wasBecause: components["schemas"]["Because"][];
+            /**
+             * @description If it is conditional as before, then on other conditions
+             * @enum {string}
+             */
+            would: "allowed" | "refused" | "conditional";
         };
         PlanInput: {
             /**

@@ -180,6 +180,7 @@ var cases = []struct {
 	{"counts of a tenant", countsOfATenant},
 	{"invitations by delivery", invitationsByDelivery},
 	{"counts of events", countsOfEvents},
+	{"days of somebody", daysOfSomebody},
 	{"usage", usage},
 	{"a restored database", restored},
 	{"a change that invalidates all", invalidateAll},

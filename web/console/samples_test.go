@@ -219,6 +219,7 @@ func samples() []uitest.Sample {
 		{Name: "person-security", View: wide("person", withWord(sampledPerson("security"))), Frame: owner},
 		{Name: "person-unusable", View: wide("person", withUnusable(sampledPerson("security"))), Frame: owner},
 		{Name: "person-activity", View: wide("person", sampledPerson("activity")), Frame: owner},
+		{Name: "person-kept", View: wide("person", withKeptDays(sampledPerson("activity"))), Frame: owner},
 		{Name: "person-viewer", View: wide("person", person{pageData: basePage, User: members[0], DisplayName: members[0].Name, Tabs: onTab("profile", "profile")}), Frame: viewer},
 		{Name: "person-saved", View: saved, Frame: owner},
 		{Name: "invitations", View: wide("invitations", invitations{basePage, middlePage(invitationSorting), invitationStates, mailStates, nil, sampledInvitations(), "/api/v2/invitations?format=spreadsheet"}), Frame: owner},
@@ -403,12 +404,45 @@ func sampledPerson(tab string) person {
 		p.Said, p.Floor, p.MayOverride = []saidOfPerson{{said, "Acme Okta"}}, doorward.RoleAdmin, true
 	}
 	p.Activity, p.Tabs = sampledActivity("person", who.ID), onTab(tab, "profile", "sessions", "security", "activity")
+	if tab == "activity" {
+		p.LastDays = sampledDays(who.ID, shownPersonDays)
+	}
 	if len(p.Said) > 0 {
 		p.Tabs = onTab(tab, "profile", "sessions", "security", "directory", "activity")
 	}
 	for _, role := range highestFirst(nil) {
 		p.Roles = append(p.Roles, roleChoice{role, role == who.Role})
 	}
+	return p
+}
+
+// sampledDays are so many days of a person who came in the middle of them; fewer than are shown are those that are kept.
+func sampledDays(id string, days int) *personDays {
+	var found audit.PersonDays
+	for n := range days {
+		d := audit.PersonDay{Day: noon.UTC().Truncate(oneDay).AddDate(0, 0, n-days+1)}
+		if n > days/2 && n%7 < 5 {
+			d.SignIns, d.Refused = 1+n%3, max(0, n%10-6)
+		}
+		switch {
+		case n == days/2:
+			d.SignIns, d.Changes = 1, []audit.DayChange{{Action: doorward.UserInvite, Target: "inv_1", Times: 1}, {Action: doorward.InvitationAccept, Target: "inv_1", Times: 1}}
+		case n == days-8:
+			d.Refused, d.Changes = 24, []audit.DayChange{{Action: doorward.PasswordReset, Target: id, Times: 1}, {Action: doorward.MFAEnrol, Target: id, Times: 2}}
+		case n == days-3:
+			d.Changes = []audit.DayChange{{Action: doorward.UserRole, Target: id, Times: 1}}
+		}
+		found.Days = append(found.Days, d)
+	}
+	if days < shownPersonDays {
+		found.KeptDays, found.IsCapped = days, true
+	}
+	return newPersonDays("", id, found)
+}
+
+// withKeptDays is the page of somebody whose tenant keeps events for 30 days.
+func withKeptDays(p person) person {
+	p.LastDays = sampledDays(p.User.ID, 30)
 	return p
 }
 

@@ -3,6 +3,7 @@ package store
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"maps"
 	"math"
@@ -297,6 +298,9 @@ func (r Reader) EventDays(ctx context.Context, tenantID string, f EventFilter, m
 	search, args, err := r.searchOf(ctx, tenantID, EventFilter{Actor: f.Actor, Target: f.Target, From: f.From})
 	if err != nil {
 		return nil, err
+	}
+	if search.days == "" {
+		return nil, doorward.Unavailable(errors.New("events are counted by day for an actor or a target by id alone"))
 	}
 	fields := func(d *EventDay) []any { return []any{&d.Day, &d.Action, &d.Outcome, &d.Events, &d.Times} }
 	return list(ctx, r, fields, search.days, append(args, most)...)

@@ -21,9 +21,9 @@ type PersonDays struct {
 
 // PersonDay is a day of a person.
 type PersonDay struct {
-	Day     time.Time // its midnight
-	SignIns int       // sessions that the person opened
-	Refused int       // what was refused at the account, such as wrong passwords: it is the target of these events
+	Day     time.Time   // its midnight
+	SignIns int         // sessions that the person opened
+	Refused int         // what was refused at the account, such as wrong passwords: it is the target of these events
 	Changes []DayChange // by action
 }
 
@@ -71,7 +71,9 @@ func (t *Trail) OfPerson(ctx context.Context, by doorward.Caller, person doorwar
 		found.add(counted, filter.Target, person.ID)
 	}
 	for _, d := range found.Days {
-		slices.SortFunc(d.Changes, func(a, b DayChange) int { return cmp.Or(cmp.Compare(a.Action, b.Action), cmp.Compare(a.Target, b.Target)) })
+		slices.SortFunc(d.Changes, func(a, b DayChange) int {
+			return cmp.Or(cmp.Compare(a.Action, b.Action), cmp.Compare(a.Target, b.Target))
+		})
 	}
 	return found, nil
 }

@@ -74,7 +74,9 @@ func personChart(base, id string, days []audit.PersonDay) chart {
 	}}
 	for n, d := range days {
 		day := d.Day.Format(time.DateOnly)
-		within := func(filters []string) string { return trailLink(base, append(slices.Clip(filters), "from", day, "to", day)...) }
+		within := func(filters []string) string {
+			return trailLink(base, append(slices.Clip(filters), "from", day, "to", day)...)
+		}
 		times := 0
 		for _, change := range d.Changes {
 			times += change.Times

@@ -390,8 +390,11 @@ func withUnusable(p person) person {
 func sampledPerson(tab string) person {
 	who := members[2]
 	p := person{pageData: basePage, User: who, DisplayName: who.Name, CanManage: true, Sessions: []doorward.Session{
-		{ID: "ses_2", TenantID: acme.ID, CreatedAt: noon.Add(-26 * time.Hour), LastSeenAt: noon.Add(-time.Minute), IP: "2001:db8::7f", UserAgent: "Mozilla/5.0 (iPhone) Version/18.0 Mobile Safari/604.1"},
+		{ID: "ses_2", TenantID: acme.ID, CreatedAt: noon.Add(-26 * time.Hour), LastSeenAt: noon.Add(-time.Minute), IP: "2001:db8::7f", UserAgent: "Mozilla/5.0 (iPhone) Version/18.0 Mobile Safari/604.1", NewBrowser: true},
 		{ID: "ses_3", TenantID: acme.ID, CreatedAt: noon.Add(-2 * time.Hour), LastSeenAt: noon.Add(-time.Hour), IP: "192.0.2.7", UserAgent: "Mozilla/5.0 (X11; Linux x86_64; rv:140.0) Gecko/20100101 Firefox/140.0", Assurance: doorward.Assurance{Issuer: "con_1"}},
+		{ID: "ses_4", TenantID: acme.ID, CreatedAt: noon.Add(-3 * time.Hour), LastSeenAt: noon.Add(-2 * time.Hour), IP: "192.0.2.7", UserAgent: "Mozilla/5.0 (Linux; Android 10; K) AppleWebKit/537.36 (KHTML, like Gecko) Chrome/126.0.0.0 Safari/537.36"},
+		{ID: "ses_5", TenantID: acme.ID, CreatedAt: noon.Add(-5 * time.Hour), LastSeenAt: noon.Add(-4 * time.Hour), IP: "192.0.2.7", UserAgent: "python-requests/2.32.3", NewBrowser: true},
+		{ID: "ses_6", TenantID: acme.ID, CreatedAt: noon.Add(-7 * time.Hour), LastSeenAt: noon.Add(-6 * time.Hour), IP: "192.0.2.7", UserAgent: "an app"},
 	}}
 	p.Connections = []doorward.Connection{{ID: "con_1", Name: "Acme Okta"}}
 	p.Identities = []doorward.Identity{{ID: "idn_1", ConnectionID: "con_1", Subject: "00u1b2c3d4e5F6", UserID: who.ID, LastUsedAt: noon.Add(-time.Hour)}}

@@ -12,6 +12,9 @@ type Session struct {
 	LastSeenAt time.Time
 	IP         string
 	UserAgent  string
+	// NewBrowser reports whether the login was from a browser that the account didn't know, as a mail then says; the
+	// first login of an account isn't, and no session that a connection vouches for.
+	NewBrowser bool
 	Assurance
 	// Role and JoinedAt are those of the membership.
 	Role     Role

@@ -14,6 +14,17 @@ onScreens("the console", everyScreen, ({ server, create, journey }) => {
 		return p;
 	};
 
+	/** The newest sign-in of the person's days leads to it in the trail, and back. */
+	const leadsToTheDay = async (owner) => {
+		const person = owner.page.url();
+		await owner.page.locator("#days-title-table > summary").click();
+		await owner.page.locator("#days-title-table tbody tr:last-child td a").first().click();
+		await owner.page.waitForURL(/\/console\/audit\?.*action=session.open/);
+		assert.notEqual(await owner.page.locator(".events tbody tr[id]").count(), 0);
+		await owner.page.goto(person);
+		await owner.page.waitForSelector("#days-title");
+	};
+
 	journey("an owner finds somebody, changes the role, suspends, resumes, signs out", async () => {
 		const owner = await as("owner");
 		const viewer = await as("viewer");
@@ -42,6 +53,8 @@ onScreens("the console", everyScreen, ({ server, create, journey }) => {
 			await owner.tab(tab);
 			await owner.page.waitForSelector(shown, { state: "attached" });
 			if (tab !== "profile") await owner.look(`console-person-${tab}`);
+			if (tab === "sessions") assert.equal(await owner.page.locator(".sessions .shape[role=img]").count(), await owner.page.locator(".sessions tbody tr").count());
+			if (tab === "activity") await leadsToTheDay(owner);
 		}
 
 		await owner.page.locator(".picker > summary").click();

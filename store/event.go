@@ -3,6 +3,7 @@ package store
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"maps"
 	"math"
@@ -185,10 +186,15 @@ func withinNumbersOf(column, value string) statements {
 type eventListing struct {
 	pages[doorward.Event]
 	bars string
+	days string // counts the newest events by day, action and outcome; empty for listings that nobody counts so
 }
 
 const countBars = `SELECT (at - $2) / $%[2]d AS bar, count(*) FROM (SELECT at FROM events %[1]s LIMIT $%[3]d) AS newest
 GROUP BY bar ORDER BY bar`
+
+// countDays has no condition but those that drive the listing: the limit then bounds what is read, too.
+const countDays = `SELECT at / 86400000000 AS day, action, outcome, count(*), CAST(sum(times) AS BIGINT)
+FROM (SELECT at, action, outcome, times FROM events %[1]s LIMIT $%[2]d) AS newest GROUP BY day, action, outcome`
 
 // eventPagesBy returns the listing that finds rows by a condition. inRange makes its column a
 // part of the range of numbers.
@@ -210,9 +216,14 @@ func eventPagesBy(by string, inRange bool) eventListing {
 		}
 	}
 	const args = 14
-	bars := fmt.Sprintf(countBars, where+"\n"+within.down+"ORDER BY "+sorted.columns("id", " DESC"), args+2, args+1)
+	newest := where + "\n" + within.down + "ORDER BY " + sorted.columns("id", " DESC")
+	bars, days := fmt.Sprintf(countBars, newest, args+2, args+1), ""
 	everyList = append(everyList, bars)
-	return eventListing{bars: bars, pages: newPages(listing[doorward.Event]{
+	if by == "actor" || by == "target" {
+		days = fmt.Sprintf(countDays, newest, args+1)
+		everyList = append(everyList, days)
+	}
+	return eventListing{bars: bars, days: days, pages: newPages(listing[doorward.Event]{
 		head: selectEvent, count: "FROM events ", where: where + "\n", extra: within, args: args,
 		fields: eventFields, id: "id", idOf: func(e doorward.Event) string { return e.ID },
 		orders:       []order[doorward.Event]{sorted},
@@ -270,6 +281,29 @@ func (r Reader) EventBars(ctx context.Context, tenantID string, f EventFilter, w
 	}
 	fields := func(b *EventBar) []any { return []any{&b.N, &b.Count} }
 	return list(ctx, r, fields, search.bars, append(args, most, width.Microseconds())...)
+}
+
+// EventDay is how often an action was done or refused in a day of UTC.
+type EventDay struct {
+	DayCount // Times adds up the refusals that an event stands for
+	Action   doorward.Action
+	Outcome  doorward.Outcome
+	Events   int64
+}
+
+// EventDays counts the newest events of the tenant by the actor or about the target of the filter, which has one
+// of the two, an id, and f.From; it reads most of them at most. Days without events are left out. They come in no
+// order.
+func (r Reader) EventDays(ctx context.Context, tenantID string, f EventFilter, most int) ([]EventDay, error) {
+	search, args, err := r.searchOf(ctx, tenantID, EventFilter{Actor: f.Actor, Target: f.Target, From: f.From})
+	if err != nil {
+		return nil, err
+	}
+	if search.days == "" {
+		return nil, doorward.Unavailable(errors.New("events are counted by day for an actor or a target by id alone"))
+	}
+	fields := func(d *EventDay) []any { return []any{&d.Day, &d.Action, &d.Outcome, &d.Events, &d.Times} }
+	return list(ctx, r, fields, search.days, append(args, most)...)
 }
 
 // searchOf returns the listing that finds the filter's events fast, and its arguments.

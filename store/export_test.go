@@ -49,7 +49,7 @@ func ListsOf(engine string) []string {
 
 func textsOf(all map[string]eventListing) (texts []string) {
 	for _, p := range all {
-		texts = append(texts, p.total, p.bars)
+		texts = append(texts, p.total, p.bars, p.days)
 		for _, s := range p.statements {
 			texts = append(texts, s.up, s.down, s.after, s.before)
 		}
@@ -82,6 +82,16 @@ func EventStatements(engine string, f EventFilter) (first, after, total string, 
 	s := p.statements["at"]
 	args = append([]any{"tnt_1", int64(0), int64(1) << 60, string(f.Action), f.Actor, f.Target, string(f.Outcome), f.Request, int64(0), int64(1) << 60, f.IP}, f.operator()...)
 	return s.down, s.before, p.total, args
+}
+
+// DaysStatement is the statement that counts the newest events of a search by day, and its arguments.
+func DaysStatement(engine string, f EventFilter) (query string, args []any) {
+	_, _, _, args = EventStatements(engine, f)
+	postgres, sqlite := eventPages()
+	if engine == "sqlite" {
+		return sqlite[f.mostSelective()].days, append(args, 10_001)
+	}
+	return postgres[f.mostSelective()].days, append(args, 10_001)
 }
 
 // EveryTrailStatements is EventStatements for a search in all trails.

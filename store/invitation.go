@@ -147,6 +147,14 @@ func (r Reader) PendingInvitation(ctx context.Context, tenantID, email string) (
 	return one(ctx, r, invitationFields, sqlPendingInvitation, tenantID, email)
 }
 
+const sqlAcceptedInvitations = `SELECT id FROM invitations WHERE tenant_id = $1 AND email = $2 AND state = 'ACCEPTED' ORDER BY created_at DESC, id DESC LIMIT $3`
+
+// AcceptedInvitations returns the ids of the tenant's last invitations to the canonical address that were accepted, the
+// newest first, at most limit.
+func (r Reader) AcceptedInvitations(ctx context.Context, tenantID, email string, limit int) ([]string, error) {
+	return list(ctx, r, textField, sqlAcceptedInvitations, tenantID, email, limit)
+}
+
 const sqlInsertInvitation = `INSERT INTO invitations (id, tenant_id, email, role, name, locale, state, invited_by, created_at, expires_at, days, service_key_id, search, name_key, email_key)
 VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15) ON CONFLICT (tenant_id, email) WHERE state = 'PENDING' DO NOTHING`
 

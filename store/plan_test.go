@@ -76,6 +76,29 @@ func TestSearchesUseAnIndex(t *testing.T) {
 	}
 }
 
+// Counting what somebody has done by day reads the newest of that person's events alone, by an index, in its order and
+// within a range of numbers: the limit bounds what is read, however large the trail is.
+func TestDaysUseAnIndex(t *testing.T) {
+	for engine, dsn := range storetest.Engines {
+		t.Run(engine, func(t *testing.T) {
+			db := storetest.Migrated(t, dsn(t), time.Now)
+			write, _ := store.Pools(db)
+			fillTrail(t, write)
+			if engine == "postgres" {
+				ok(t, execute(t, write, "ANALYZE"))
+			}
+			for index, filter := range map[string]store.EventFilter{"events_by_actor": {Actor: "usr_1"}, "events_by_target": {Target: "ses_1"}} {
+				query, args := store.DaysStatement(engine, filter)
+				plan := planOf(t, engine, write, query, args)
+				isSQLite := engine == "sqlite"
+				if !strings.Contains(plan, index) || strings.Contains(plan, "TEMP B-TREE FOR ORDER") || isSQLite && !bothEnds.MatchString(plan) {
+					t.Errorf("does not read %s in order, within a range of numbers:\n%s\n%s", index, query, plan)
+				}
+			}
+		})
+	}
+}
+
 // searchesOfAll are filters of all trails, each with the index that finds its rows.
 var searchesOfAll = []struct {
 	filter store.EventFilter

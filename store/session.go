@@ -23,7 +23,7 @@ func credentialFields(c *Credential) []any {
 
 func sessionFields(s *doorward.Session) []any {
 	return []any{
-		&s.ID, &s.UserID, &s.TenantID, (*storedTime)(&s.CreatedAt), (*storedTime)(&s.LastSeenAt), &s.IP, &s.UserAgent,
+		&s.ID, &s.UserID, &s.TenantID, (*storedTime)(&s.CreatedAt), (*storedTime)(&s.LastSeenAt), &s.IP, &s.UserAgent, &s.NewBrowser,
 		&s.AAL, (*words)(&s.AMR), (*words)(&s.ProviderAMR), (*storedTime)(&s.ProvedAt),
 		optionalTime{&s.FactorAt},
 		optionalTime{&s.PasswordAt},
@@ -34,7 +34,7 @@ func sessionFields(s *doorward.Session) []any {
 }
 
 // sessionColumns are scanned into sessionFields.
-const sessionColumns = `s.id, s.user_id, s.tenant_id, s.created_at, s.last_seen_at, s.ip, s.user_agent,
+const sessionColumns = `s.id, s.user_id, s.tenant_id, s.created_at, s.last_seen_at, s.ip, s.user_agent, s.new_browser,
   s.aal, s.amr, s.provider_amr, s.proved_at, s.factor_at, s.password_at, s.remembered, s.issuer, m.role, m.created_at,
   CASE WHEN s.issuer = '' THEN 0 ELSE COALESCE((SELECT p.confirm_by FROM sso_policies p WHERE p.tenant_id = s.tenant_id AND p.before_mode = 'off'), 0) END,
   s.provider_until`
@@ -117,14 +117,14 @@ func (r Reader) UserSessions(ctx context.Context, userID string) ([]StoredSessio
 }
 
 const sqlInsertSession = `INSERT INTO sessions (id, token_hash, user_id, tenant_id, created_at, last_seen_at, ip, user_agent,
-  aal, amr, provider_amr, proved_at, factor_at, password_at, remembered, issuer, provider_session, provider_until, epoch)
-VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16, $17, $18, (SELECT session_epoch FROM tenants WHERE id = $4))`
+  aal, amr, provider_amr, proved_at, factor_at, password_at, remembered, issuer, provider_session, provider_until, new_browser, epoch)
+VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16, $17, $18, $19, (SELECT session_epoch FROM tenants WHERE id = $4))`
 
 // InsertSession adds the session under the hash of its token.
 func (tx *Tx) InsertSession(ctx context.Context, s doorward.Session, hash []byte) error {
 	return tx.run(ctx, sqlInsertSession, s.ID, hash, s.UserID, s.TenantID,
 		micros(s.CreatedAt), micros(s.LastSeenAt), s.IP, s.UserAgent,
-		s.AAL, strings.Join(s.AMR, " "), strings.Join(s.ProviderAMR, " "), micros(s.ProvedAt), microsOrZero(s.FactorAt), microsOrZero(s.PasswordAt), s.Remembered, s.Issuer, s.ProviderSession, microsOrZero(s.ProviderUntil))
+		s.AAL, strings.Join(s.AMR, " "), strings.Join(s.ProviderAMR, " "), micros(s.ProvedAt), microsOrZero(s.FactorAt), microsOrZero(s.PasswordAt), s.Remembered, s.Issuer, s.ProviderSession, microsOrZero(s.ProviderUntil), s.NewBrowser)
 }
 
 // Use is a use of a session or of a secret of an API key.

@@ -81,6 +81,7 @@ type HeldSession struct {
 
 	ConnectionID string   `json:"connectionId,omitempty" doc:"The tenant's own sign-on that vouches for the session; absent for Doorward itself"`
 	ProviderAMR  []string `json:"providerAmr,omitempty" doc:"What its provider said of the methods"`
+	NewBrowser   bool     `json:"newBrowser" doc:"The login was from a browser that the account didn't know"`
 }
 
 // HeldBrowser is a known browser.
@@ -359,7 +360,7 @@ func addAccess(ctx context.Context, read store.Reader, h *Held, _ time.Time) err
 		return err
 	}
 	for _, s := range sessions {
-		h.Sessions = append(h.Sessions, HeldSession{s.Session.ID, s.Session.TenantID, s.Session.CreatedAt, s.Session.LastSeenAt, s.Session.IP, s.Session.UserAgent, s.Session.AAL, append([]string{}, s.Session.AMR...), s.Session.ProvedAt, string(s.Session.Issuer), s.Session.ProviderAMR})
+		h.Sessions = append(h.Sessions, HeldSession{s.Session.ID, s.Session.TenantID, s.Session.CreatedAt, s.Session.LastSeenAt, s.Session.IP, s.Session.UserAgent, s.Session.AAL, append([]string{}, s.Session.AMR...), s.Session.ProvedAt, string(s.Session.Issuer), s.Session.ProviderAMR, s.Session.NewBrowser})
 	}
 	browsers, err := read.Browsers(ctx, h.Account.ID)
 	if err != nil {

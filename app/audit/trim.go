@@ -45,7 +45,7 @@ func (t *Trail) trim(ctx context.Context, tenantID string, began time.Time) erro
 	for more := true; more && time.Since(began) < trimSweepTime; {
 		start := time.Now()
 		err := t.writer.Upkeep(ctx, func(tx *store.Tx) error {
-			keep, err := t.kept(ctx, tx, tenantID)
+			keep, err := t.kept(ctx, tx.Reader, tenantID)
 			if more = keep > 0; err != nil || !more {
 				return err
 			}
@@ -68,8 +68,8 @@ func (t *Trail) trim(ctx context.Context, tenantID string, began time.Time) erro
 }
 
 // kept returns how long events of the trail are kept; 0: for ever.
-func (t *Trail) kept(ctx context.Context, tx *store.Tx, tenantID string) (time.Duration, error) {
-	tenant, err := tx.Tenant(ctx, tenantID)
+func (t *Trail) kept(ctx context.Context, read store.Reader, tenantID string) (time.Duration, error) {
+	tenant, err := read.Tenant(ctx, tenantID)
 	if errors.Is(err, store.ErrNone) { // the installation's trail, or that of a tenant that was destroyed
 		return t.keep, nil
 	}

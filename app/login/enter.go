@@ -181,20 +181,21 @@ func (l *Login) open(ctx context.Context, tx *access.Tx, e entry, opened session
 	if e.proof.Issuer != doorward.OwnIssuer {
 		return done, l.openByConnection(ctx, tx, opened)
 	}
-	isNew, err := e.storeBrowser(ctx, tx, opened.Session.Tenant.SecondFactor, device.Hash())
+	browser, err := e.storeBrowser(ctx, tx, opened.Session.Tenant.SecondFactor, device.Hash())
 	if err != nil {
 		return nil, err
 	}
-	if isNew {
+	if browser.isStored {
 		done.Device = &device
 	}
+	done.Opened.Session.NewBrowser = browser.isNew
 	if e.memberships == nil { // before the commit: a fault after it would lose the session's token
 		if e.memberships, err = tx.Memberships(ctx, opened.User.ID); err != nil {
 			return nil, err
 		}
 	}
 	done.CanSwitch = hasOther(e.memberships, e.tenantID)
-	return done, l.sessions.Open(ctx, tx, opened)
+	return done, l.sessions.Open(ctx, tx, done.Opened)
 }
 
 // openByConnection writes a session that a connection vouches for. It leads to no other tenant, and the
@@ -240,15 +241,16 @@ func (l *Login) ask(ctx context.Context, tx *access.Tx, e entry, step Step) (Out
 // storeBrowser is rememberBrowser, after a challenge for a browser that is also to stand in for the
 // factor, if the tenant allows it. A browser that was known already then gets a new cookie: somebody
 // who has the password may have made the old one, and have planted it here.
-func (e entry) storeBrowser(ctx context.Context, tx *access.Tx, demand doorward.SecondFactor, hash secret.Hash) (isNew bool, err error) {
-	device, isNew, err := rememberBrowser(ctx, tx, e.by, e.proof.Account, hash)
-	if err != nil || !e.remember || device == nil || demand.RememberDays == 0 {
-		return isNew, err
+func (e entry) storeBrowser(ctx context.Context, tx *access.Tx, demand doorward.SecondFactor, hash secret.Hash) (browser, error) {
+	b, err := rememberBrowser(ctx, tx, e.by, e.proof.Account, hash)
+	if err != nil || !e.remember || b.device == nil || demand.RememberDays == 0 {
+		return b, err
 	}
-	if !isNew {
-		if err := tx.RenewDevice(ctx, device, hash[:]); err != nil {
-			return false, err
+	if !b.isStored {
+		if err := tx.RenewDevice(ctx, b.device, hash[:]); err != nil {
+			return b, err
 		}
 	}
-	return true, tx.RememberBrowser(ctx, hash[:], e.by.IP, e.by.UserAgent)
+	b.device, b.isStored = hash[:], true
+	return b, tx.RememberBrowser(ctx, hash[:], e.by.IP, e.by.UserAgent)
 }

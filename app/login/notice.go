@@ -21,24 +21,24 @@ const noticeWindow = 24 * time.Hour
 // password can send another User-Agent with every login.
 const maxNotices = 10
 
-// notifyNewBrowser queues a notice of a login from a browser that is not known. It queues none
-// for the first login of an account, for a client that has caused one within noticeWindow, or
-// beyond maxNotices.
-func notifyNewBrowser(ctx context.Context, tx *access.Tx, account doorward.Account) error {
+// notifyNewBrowser decides whether a login from a browser that is not known is worth a notice, which it
+// queues: the first login of an account is not, nor is one of a client that has caused a notice within
+// noticeWindow. Beyond maxNotices it queues none, and still reports that the login was worth one.
+func notifyNewBrowser(ctx context.Context, tx *access.Tx, account doorward.Account) (isNew bool, err error) {
 	t, err := tx.HitThrottle(ctx, newBrowserBucket(account, tx.By), noticeWindow)
 	if err != nil || t.Hits > 1 {
-		return err
+		return false, err
 	}
 	signedInBefore, err := tx.SignedInBefore(ctx, account.ID)
 	if err != nil || !signedInBefore {
-		return err
+		return false, err
 	}
 	t, err = tx.HitThrottle(ctx, "newcomers:"+account.ID, noticeWindow)
 	if err != nil || t.Hits > maxNotices {
-		return err
+		return true, err
 	}
 	tx.RecordUserAgent()
-	return tx.Notify(ctx, store.MailSignedIn, account.Email)
+	return true, tx.Notify(ctx, store.MailSignedIn, account.Email)
 }
 
 // newBrowserBucket returns the name of the throttle for one client of the account: a hash, so

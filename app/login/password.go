@@ -154,22 +154,29 @@ func preferred(memberships []doorward.User, tenantID string) []doorward.User {
 // devicesPerUser bounds the rows of one account.
 const devicesPerUser = 20
 
+// browser is the browser of a login, once the login is recorded.
+type browser struct {
+	device   []byte // the hash by which it is known; nil if it isn't, as beyond devicesPerUser
+	isStored bool   // under a new hash, that of the cookie to be set
+	isNew    bool   // see notifyNewBrowser
+}
+
 // rememberBrowser records the use of a known browser, or else stores the browser under hash
-// and notifies the owner of the account. isNew reports that it was stored. device is the hash
-// of the browser that is known afterwards; nil if there is none, as beyond devicesPerUser.
-func rememberBrowser(ctx context.Context, tx *access.Tx, by doorward.Caller, account doorward.Account, hash secret.Hash) (device []byte, isNew bool, err error) {
+// and notifies the owner of the account.
+func rememberBrowser(ctx context.Context, tx *access.Tx, by doorward.Caller, account doorward.Account, hash secret.Hash) (b browser, err error) {
 	known, err := proof.KnownDevices(ctx, tx.Reader, by, account.Email, tx.Now)
 	if err != nil {
-		return nil, false, err
+		return b, err
 	}
 	if len(known) > 0 {
-		return known[0].Hash, false, tx.UseDevice(ctx, known[0].Hash)
+		b.device = known[0].Hash
+		return b, tx.UseDevice(ctx, b.device)
 	}
-	if err := notifyNewBrowser(ctx, tx, account); err != nil {
-		return nil, false, err
+	if b.isNew, err = notifyNewBrowser(ctx, tx, account); err != nil {
+		return b, err
 	}
-	if isNew, err = tx.InsertDevice(ctx, hash[:], account.ID, devicesPerUser, tx.Now.Add(-doorward.DeviceLife)); isNew {
-		device = hash[:]
+	if b.isStored, err = tx.InsertDevice(ctx, hash[:], account.ID, devicesPerUser, tx.Now.Add(-doorward.DeviceLife)); b.isStored {
+		b.device = hash[:]
 	}
-	return device, isNew, err
+	return b, err
 }

@@ -92,15 +92,15 @@ func (s *Sessions) Keep(o Opened) {
 	s.registry.Put(o.Token.Hash(), entryOf(store.Credential{Session: o.Session, User: o.User}, s.limits, o.mark))
 }
 
-// Resume gives the draft the login of an old session of the same user: its time, and its proofs (OWASP
-// ASVS 5.0, 7.3.2: at its absolute limit a session needs a new authentication). It returns the old
+// Resume gives the draft the login of an old session of the same user: its time, its proofs (OWASP ASVS 5.0,
+// 7.3.2: at its absolute limit a session needs a new authentication) and whether it came from a new browser. It returns the old
 // session. Errors: unauthenticated if that has ended.
 func (o *Opened) Resume(ctx context.Context, tx *access.Tx, id string) (doorward.Session, error) {
 	old, err := tx.Session(ctx, id)
 	if errors.Is(err, store.ErrNone) || err == nil && old.Session.UserID != o.Session.UserID {
 		return old.Session, Ended()
 	}
-	o.Session.CreatedAt, o.Session.Assurance = old.Session.CreatedAt, old.Session.Assurance
+	o.Session.CreatedAt, o.Session.Assurance, o.Session.NewBrowser = old.Session.CreatedAt, old.Session.Assurance, old.Session.NewBrowser
 	return old.Session, err
 }
 

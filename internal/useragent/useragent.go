@@ -1,9 +1,12 @@
-// Package useragent names the browser and the system of a User-Agent header. It is only
+// Package useragent names the browser and the system of a User-Agent header, and the kind of device. It is only
 // a hint: the sender chooses the header. No text of the header is ever returned, so that
 // nobody can put their own words into a mail or a page.
 package useragent
 
-import "strings"
+import (
+	"cmp"
+	"strings"
+)
 
 // pattern is a part of the header and what it stands for.
 type pattern struct{ part, name string }
@@ -20,6 +23,9 @@ var browsers = []pattern{
 	{"Chromium/", "Chromium"},
 	{"Chrome/", "Chrome"},
 	{"Safari/", "Safari"},
+}
+
+var programs = []pattern{
 	{"curl/", "curl"},
 	{"Wget/", "Wget"},
 	{"PostmanRuntime/", "Postman"},
@@ -44,7 +50,36 @@ var systems = []pattern{
 
 // Parse returns the names of browser and system, each empty if it is unknown.
 func Parse(header string) (browser, system string) {
-	return find(browsers, header), find(systems, header)
+	return cmp.Or(find(browsers, header), find(programs, header)), find(systems, header)
+}
+
+// Kind is what a device seems to be.
+type Kind string
+
+// The kinds.
+const (
+	Computer Kind = "computer"
+	Phone    Kind = "phone"
+	Tablet   Kind = "tablet"
+	Program  Kind = "program" // a client of the API, no browser
+	Unknown  Kind = "unknown"
+)
+
+// KindOf returns the kind of device that sends the header. Two kinds can't be told apart: an iPad sends the header of
+// a Mac, unless somebody has asked it for mobile pages.
+func KindOf(header string) Kind {
+	system := find(systems, header)
+	switch {
+	case find(browsers, header) == "" && find(programs, header) != "":
+		return Program
+	case system == "" || strings.Contains(header, "TV"): // televisions with Android claim to be tablets
+		return Unknown
+	case system == "iPad" || system == "Android" && !strings.Contains(header, "Mobi"): // by Chrome and Firefox a tablet isn't "Mobile"
+		return Tablet
+	case system == "iPhone" || system == "Android":
+		return Phone
+	}
+	return Computer
 }
 
 func find(known []pattern, header string) string {

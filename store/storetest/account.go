@@ -158,7 +158,10 @@ func personalData(f *fixture) {
 			ID: f.id("evt_"), Action: doorward.InvitationAccept, Outcome: doorward.Done, ActorID: ann.ID,
 			Target: doorward.Object{Type: "invitation", ID: inv.ID, TenantID: acme.ID},
 		}))
+		equal(f, f.value(tx.AcceptedInvitations(ctx, acme.ID, inv.Email, 9)), []string(nil))
 		f.wantChange(tx.AcceptInvitation(ctx, inv.ID))
+		equal(f, f.value(tx.AcceptedInvitations(ctx, acme.ID, inv.Email, 9)), []string{inv.ID})
+		equal(f, f.value(tx.AcceptedInvitations(ctx, "tnt_other", inv.Email, 9)), []string(nil))
 		noError(f, tx.InsertChallenge(ctx, []byte("challenge"), store.Challenge{Purpose: "login", UserID: ann.ID, EndsAt: f.DB.Now().Add(time.Minute)}))
 		noError(f, tx.InsertReset(ctx, store.Reset{ID: "rst_1", UserID: ann.ID, CreatedAt: noon, ExpiresAt: noon.Add(day)}))
 		for i, actor := range []string{ann.ID, ann.ID, "usr_other"} {

@@ -116,6 +116,49 @@ func wantInvitations(f *fixture, tenant doorward.Tenant, filter store.Invitation
 	equal(f, ids, want)
 }
 
+// daysOfSomebody: what somebody has done in a tenant, and what was done to them there, is counted by day; of more than
+// the limit only the newest.
+func daysOfSomebody(f *fixture) {
+	ctx := f.Context()
+	first := f.clock.read()
+	happens := func(tenantID, actor, target string, action doorward.Action, outcome doorward.Outcome, times string) {
+		e := doorward.Event{ID: f.id("evt_"), Action: action, Outcome: outcome, ActorType: doorward.ByUser, ActorID: actor, Target: doorward.Object{Type: "user", ID: target, TenantID: tenantID}, Changes: []doorward.Change{}}
+		if times != "" {
+			e.Changes = append(e.Changes, doorward.Change{Field: doorward.FieldCount, To: times})
+		}
+		f.write(func(tx *store.Tx) { noError(f, tx.InsertEvent(ctx, e)) })
+	}
+	happens("tnt_a", "usr_ann", "ses_1", doorward.SessionOpen, doorward.Done, "")
+	f.clock.move(day)
+	happens("tnt_a", "usr_ann", "ses_2", doorward.SessionOpen, doorward.Done, "")
+	happens("tnt_b", "usr_ann", "ses_3", doorward.SessionOpen, doorward.Done, "") // another tenant's
+	happens("tnt_a", "usr_bob", "usr_ann", doorward.UserRole, doorward.Done, "")
+	happens("tnt_a", "", "usr_ann", doorward.SessionRefuse, doorward.Refused, "7")
+	happens("tnt_a", "", "usr_ann", doorward.SessionRefuse, doorward.Refused, "")
+
+	counted := func(filter store.EventFilter, since time.Time, most int) []store.EventDay {
+		filter.From = &since
+		days, err := f.Read().EventDays(ctx, "tnt_a", filter, most)
+		noError(f, err)
+		slices.SortFunc(days, func(a, b store.EventDay) int {
+			return cmp.Or(cmp.Compare(a.Day, b.Day), cmp.Compare(a.Action, b.Action))
+		})
+		return days
+	}
+	today := first.Unix() / 86400
+	of := func(n, events, times int64, action doorward.Action, outcome doorward.Outcome) store.EventDay {
+		return store.EventDay{DayCount: store.DayCount{Day: today + n, Times: times}, Action: action, Outcome: outcome, Events: events}
+	}
+	by, about := store.EventFilter{Actor: "usr_ann"}, store.EventFilter{Target: "usr_ann"}
+	opened := of(1, 1, 1, doorward.SessionOpen, doorward.Done)
+	equal(f, counted(by, first, 9), []store.EventDay{of(0, 1, 1, doorward.SessionOpen, doorward.Done), opened})
+	equal(f, counted(by, first.Add(time.Microsecond), 9), []store.EventDay{opened})
+	equal(f, counted(by, first, 1), []store.EventDay{opened})
+	refused := of(1, 2, 8, doorward.SessionRefuse, doorward.Refused)
+	equal(f, counted(about, first, 9), []store.EventDay{refused, of(1, 1, 1, doorward.UserRole, doorward.Done)})
+	equal(f, counted(about, first, 2), []store.EventDay{refused})
+}
+
 func countsOfEvents(f *fixture) {
 	ctx := f.Context()
 	n := 0

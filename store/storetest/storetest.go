@@ -181,6 +181,7 @@ var cases = []struct {
 	{"counts of a tenant", countsOfATenant},
 	{"invitations by delivery", invitationsByDelivery},
 	{"counts of events", countsOfEvents},
+	{"days of somebody", daysOfSomebody},
 	{"usage", usage},
 	{"a restored database", restored},
 	{"a change that invalidates all", invalidateAll},
@@ -365,7 +366,7 @@ func (f *fixture) session(u doorward.User) doorward.Session {
 	f.Helper()
 	s := doorward.Session{
 		ID: f.id("ses_"), UserID: u.ID, TenantID: u.TenantID, CreatedAt: f.clock.read(), LastSeenAt: f.clock.read(),
-		IP: "192.0.2.7", UserAgent: "curl", Role: u.Role, JoinedAt: u.CreatedAt,
+		IP: "192.0.2.7", UserAgent: "curl", NewBrowser: true, Role: u.Role, JoinedAt: u.CreatedAt,
 		Assurance: doorward.Assurance{AAL: 1, AMR: []string{doorward.MethodPassword}, ProvedAt: f.clock.read()},
 	}
 	f.write(func(tx *store.Tx) { noError(f, tx.InsertSession(f.Context(), s, hashOf(s))) })

@@ -127,6 +127,7 @@ type person struct {
 	OwnSession  string         // id of the caller's session
 	Actions     []policyAction // that the caller may have explained
 	Activity    activity
+	LastDays    *personDays // beside Activity
 	edited
 	// Connections are those of the tenant, to name those that vouch for sessions and have identities of the
 	// person; empty where there are neither.
@@ -235,7 +236,9 @@ func (h *console) person(ctx context.Context, c *ui.Call) (ui.View, error) {
 		err = h.fillSignOn(ctx, c, &p)
 	}
 	if err == nil && p.Tabs.Is("activity") {
-		p.Activity, err = h.activity(ctx, c, "person", p.User.ID)
+		if p.Activity, err = h.activity(ctx, c, "person", p.User.ID); err == nil {
+			p.LastDays, err = h.personDays(ctx, c, p.User)
+		}
 	}
 	if c.Can(doorward.PolicyRead) {
 		p.Actions = policyActions(c.Caller.Rules)

@@ -219,6 +219,7 @@ func samples() []uitest.Sample {
 		{Name: "person-security", View: wide("person", withWord(sampledPerson("security"))), Frame: owner},
 		{Name: "person-unusable", View: wide("person", withUnusable(sampledPerson("security"))), Frame: owner},
 		{Name: "person-activity", View: wide("person", sampledPerson("activity")), Frame: owner},
+		{Name: "person-kept", View: wide("person", withKeptDays(sampledPerson("activity"))), Frame: owner},
 		{Name: "person-viewer", View: wide("person", person{pageData: basePage, User: members[0], DisplayName: members[0].Name, Tabs: onTab("profile", "profile")}), Frame: viewer},
 		{Name: "person-saved", View: saved, Frame: owner},
 		{Name: "invitations", View: wide("invitations", invitations{basePage, middlePage(invitationSorting), invitationStates, mailStates, nil, sampledInvitations(), "/api/v2/invitations?format=spreadsheet"}), Frame: owner},
@@ -390,8 +391,11 @@ func withUnusable(p person) person {
 func sampledPerson(tab string) person {
 	who := members[2]
 	p := person{pageData: basePage, User: who, DisplayName: who.Name, CanManage: true, Sessions: []doorward.Session{
-		{ID: "ses_2", TenantID: acme.ID, CreatedAt: noon.Add(-26 * time.Hour), LastSeenAt: noon.Add(-time.Minute), IP: "2001:db8::7f", UserAgent: "Mozilla/5.0 (iPhone) Version/18.0 Mobile Safari/604.1"},
+		{ID: "ses_2", TenantID: acme.ID, CreatedAt: noon.Add(-26 * time.Hour), LastSeenAt: noon.Add(-time.Minute), IP: "2001:db8::7f", UserAgent: "Mozilla/5.0 (iPhone) Version/18.0 Mobile Safari/604.1", NewBrowser: true},
 		{ID: "ses_3", TenantID: acme.ID, CreatedAt: noon.Add(-2 * time.Hour), LastSeenAt: noon.Add(-time.Hour), IP: "192.0.2.7", UserAgent: "Mozilla/5.0 (X11; Linux x86_64; rv:140.0) Gecko/20100101 Firefox/140.0", Assurance: doorward.Assurance{Issuer: "con_1"}},
+		{ID: "ses_4", TenantID: acme.ID, CreatedAt: noon.Add(-3 * time.Hour), LastSeenAt: noon.Add(-2 * time.Hour), IP: "192.0.2.7", UserAgent: "Mozilla/5.0 (Linux; Android 10; K) AppleWebKit/537.36 (KHTML, like Gecko) Chrome/126.0.0.0 Safari/537.36"},
+		{ID: "ses_5", TenantID: acme.ID, CreatedAt: noon.Add(-5 * time.Hour), LastSeenAt: noon.Add(-4 * time.Hour), IP: "192.0.2.7", UserAgent: "python-requests/2.32.3", NewBrowser: true},
+		{ID: "ses_6", TenantID: acme.ID, CreatedAt: noon.Add(-7 * time.Hour), LastSeenAt: noon.Add(-6 * time.Hour), IP: "192.0.2.7", UserAgent: "an app"},
 	}}
 	p.Connections = []doorward.Connection{{ID: "con_1", Name: "Acme Okta"}}
 	p.Identities = []doorward.Identity{{ID: "idn_1", ConnectionID: "con_1", Subject: "00u1b2c3d4e5F6", UserID: who.ID, LastUsedAt: noon.Add(-time.Hour)}}
@@ -404,12 +408,45 @@ func sampledPerson(tab string) person {
 		p.Said, p.Floor, p.MayOverride = []saidOfPerson{{said, "Acme Okta"}}, directory.ByHand{Role: doorward.RoleUser, By: members[0].Email, At: noon.Add(-50 * time.Hour)}, true
 	}
 	p.Activity, p.Tabs = sampledActivity("person", who.ID), onTab(tab, "profile", "sessions", "security", "activity")
+	if tab == "activity" {
+		p.LastDays = sampledDays(who.ID, shownPersonDays)
+	}
 	if len(p.Said) > 0 {
 		p.Tabs = onTab(tab, "profile", "sessions", "security", "directory", "activity")
 	}
 	for _, role := range highestFirst(nil) {
 		p.Roles = append(p.Roles, roleChoice{role, role == who.Role})
 	}
+	return p
+}
+
+// sampledDays are so many days of a person who came in the middle of them; fewer than are shown are those that are kept.
+func sampledDays(id string, days int) *personDays {
+	var found audit.PersonDays
+	for n := range days {
+		d := audit.PersonDay{Day: noon.UTC().Truncate(oneDay).AddDate(0, 0, n-days+1)}
+		if n > days/2 && n%7 < 5 {
+			d.SignIns, d.Refused = 1+n%3, max(0, n%10-6)
+		}
+		switch {
+		case n == days/2:
+			d.SignIns, d.Changes = 1, []audit.DayChange{{Action: doorward.UserInvite, Target: "inv_1", Times: 1}, {Action: doorward.InvitationAccept, Target: "inv_1", Times: 1}}
+		case n == days-8:
+			d.Refused, d.Changes = 24, []audit.DayChange{{Action: doorward.PasswordReset, Target: id, Times: 1}, {Action: doorward.MFAEnrol, Target: id, Times: 2}}
+		case n == days-3:
+			d.Changes = []audit.DayChange{{Action: doorward.UserRole, Target: id, Times: 1}}
+		}
+		found.Days = append(found.Days, d)
+	}
+	if days < shownPersonDays {
+		found.KeptDays, found.IsCapped = days, true
+	}
+	return newPersonDays("", id, found)
+}
+
+// withKeptDays is the page of somebody whose tenant keeps events for 30 days.
+func withKeptDays(p person) person {
+	p.LastDays = sampledDays(p.User.ID, 30)
 	return p
 }
 

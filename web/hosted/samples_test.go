@@ -400,7 +400,7 @@ func branded(v ui.View) ui.View {
 func sampleSessions(memberships []doorward.User) []ui.SessionRow {
 	connections := map[doorward.Issuer]string{"con_acme": "Okta of Acme"}
 	return sessionRows(ann, memberships, connections, []doorward.Session{
-		{ID: "ses_2", TenantID: "tnt_globex", CreatedAt: noon.Add(-26 * time.Hour), LastSeenAt: noon.Add(-3 * time.Hour), IP: "2001:db8:4a1c:12::7f", UserAgent: "Mozilla/5.0 (iPhone) Version/18.0 Mobile Safari/604.1"},
+		{ID: "ses_2", TenantID: "tnt_globex", CreatedAt: noon.Add(-26 * time.Hour), LastSeenAt: noon.Add(-3 * time.Hour), IP: "2001:db8:4a1c:12::7f", UserAgent: "Mozilla/5.0 (iPhone) Version/18.0 Mobile Safari/604.1", NewBrowser: true},
 		{ID: "ses_1", TenantID: "tnt_acme", CreatedAt: noon.Add(-time.Hour), LastSeenAt: noon, IP: "203.0.113.9", UserAgent: "Mozilla/5.0 (X11; Linux x86_64; rv:140.0) Firefox/140.0"},
 		{
 			ID: "ses_4", TenantID: "tnt_acme", CreatedAt: noon.Add(-5 * time.Hour), LastSeenAt: noon.Add(-4 * time.Hour), IP: "203.0.113.9", UserAgent: "Mozilla/5.0 (X11; Linux x86_64; rv:140.0) Firefox/140.0",

@@ -1,6 +1,10 @@
 package ui
 
-import "github.com/doorward/doorward"
+import (
+	"slices"
+
+	"github.com/doorward/doorward"
+)
 
 // SessionTable says where somebody is signed in, with a button to end each session. Its template is
 // "sessionTable".
@@ -10,6 +14,11 @@ type SessionTable struct {
 	Action string // of the forms; they send the id as "session"
 	List   string // query of the list to go back to, sent along; empty for none
 	Rows   []SessionRow
+}
+
+// HasNew reports whether one of the sessions is from a new browser.
+func (t SessionTable) HasNew() bool {
+	return slices.ContainsFunc(t.Rows, func(r SessionRow) bool { return r.NewBrowser })
 }
 
 // SessionRow is one of the sessions.

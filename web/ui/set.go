@@ -181,6 +181,7 @@ func (c catalogue) helpers() template.FuncMap {
 		"duration":     c.duration,
 		"latency":      c.latency,
 		"device":       c.device,
+		"deviceKind":   deviceKind,
 		"alphabetical": c.alphabetical, // alphabetical "did." actions
 		"field":        field,          // field $ "name" "attribute" value…
 		"confirmation": confirmation,   // confirmation "text of the button" "address to go back to" takes

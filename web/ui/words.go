@@ -123,6 +123,9 @@ func (c catalogue) role(r doorward.Role) (string, error) {
 	return c.say("role." + string(r))
 }
 
+// deviceKind returns the kind of device of a session, by the User-Agent header.
+func deviceKind(userAgent string) string { return string(useragent.KindOf(userAgent)) }
+
 // device describes the browser and system of a session by the User-Agent header.
 func (c catalogue) device(userAgent string) (string, error) {
 	browser, system := useragent.Parse(userAgent)

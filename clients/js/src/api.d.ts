@@ -4604,6 +4604,8 @@ export interface components {
             ip: string;
             /** Format: date-time */
             lastSeenAt: string;
+            /** @description The login was from a browser that the account didn't know */
+            newBrowser: boolean;
             /** @description What its provider said of the methods */
             providerAmr?: string[];
             tenantId: string;

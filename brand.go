@@ -1,6 +1,7 @@
 package doorward
 
 import (
+	"cmp"
 	"crypto/sha256"
 	"encoding/hex"
 )
@@ -15,20 +16,32 @@ type Brand struct {
 // DefaultAccent is the colour of pages and mails without a brand, as in web/ui/assets/ui.css.
 const DefaultAccent = "#3b4ccf"
 
-// Header is the top of a page or mail: a logo, a name, or both.
+// Header is the top of a page or mail: a logo, a name, or both in this order.
 type Header struct {
 	Logo
-	Name string
+	Alt  string // what the logo says that Name doesn't: whose it is, or empty
+	Name string // the text beside the logo; empty if the logo contains it
+	Mark bool   // neither a tenant's nor an installation's logo is known, so pages draw Doorward's own
 }
 
-// HeaderOf has the tenant's logo and name if the tenant has a logo, else those of the installation.
-// A tenant's name without a logo would look like the name of the service; pages and mails show it
-// elsewhere.
+// HeaderOf has the logo and the name of the tenant. Without a logo of its own the tenant has that of the
+// installation, whose name is then the text of the image. For the zero tenant it has those of the
+// installation, which name is of. A logo that is wide enough to contain its owner's name stands alone.
 func HeaderOf(tenant Tenant, installation Brand, name string) Header {
+	owner := name // of the logo
 	if tenant.Brand.Logo.Hash != "" {
-		return Header{tenant.Brand.Logo, tenant.Name}
+		owner = tenant.Name
 	}
-	return Header{installation.Logo, name}
+	h := Header{Logo: tenant.Brand.WithDefaults(installation).Logo, Name: cmp.Or(tenant.Name, name)}
+	switch {
+	case h.Hash == "":
+		h.Mark = tenant.Name == ""
+	case h.Name != owner:
+		h.Alt = owner
+	case h.IsWordmark():
+		h.Alt, h.Name = owner, ""
+	}
+	return h
 }
 
 // WithDefaults returns the brand with its zero values replaced by those of defaults.

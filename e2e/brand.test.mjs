@@ -171,7 +171,7 @@ describe("the installation's logo", () => {
 			await p.signIn("owner@acme.example", password);
 			await p.go("/console");
 			await p.onBoth(() => assertLogo(p));
-			await p.says(".where", /Acme/);
+			await p.says("header .brand", /Acme/);
 			await p.look("brand-installation-console");
 		}
 	});

@@ -776,7 +776,7 @@ test("the console without JavaScript", async () => {
 		await p.page.locator(".notice.good").waitFor();
 		await p.go("/console/settings");
 		await p.send("/console/settings", { name: "Acme & Co" });
-		await p.says(".where", /Acme & Co/);
+		await p.says("header .brand", /Acme & Co/);
 		await p.go("/console/close");
 		await p.send("/console/close", { confirm: "Acme & Co" });
 		await p.page.locator(".ending").waitFor();

@@ -224,8 +224,8 @@ func TestAccent(t *testing.T) {
 }
 
 // The mails of a tenant have its colour and logo, with the same address for all recipients, and the
-// name beside a logo that is not wide. Mails about the account, and those of a tenant without a logo,
-// have the installation's name above the text.
+// name beside a logo that is not wide. Those of a tenant without a logo have its name above the text, and
+// mails about the account that of the installation.
 func TestMailsHaveTheBrand(t *testing.T) {
 	onSQLite(t, func(t *testing.T, d *server) {
 		acme := d.Tenant("Acme")
@@ -234,7 +234,7 @@ func TestMailsHaveTheBrand(t *testing.T) {
 		d.patchTenant(t, owner, m{"name": "Acme & <Sons>", "settings": m{"accent": "#ffd400"}}).ok(http.StatusOK)
 		d.invite(t, acme.Owner, "ann@acme.example", "USER")
 		mail := d.Mails("ann@acme.example")[0]
-		for _, part := range []string{`<img src="` + d.base + path + `" alt="Acme &amp; &lt;Sons&gt;" width="192" height="48"`, "background:#7f6a00;color:#ffffff", `"> </p>`} {
+		for _, part := range []string{`<img src="` + d.base + path + `" alt="Acme &amp; &lt;Sons&gt;" width="192" height="48"`, "background:#7f6a00;color:#ffffff", `"></p>`} {
 			if !strings.Contains(mail.HTML, part) {
 				t.Errorf("no %s in\n%s", part, mail.HTML)
 			}
@@ -244,12 +244,12 @@ func TestMailsHaveTheBrand(t *testing.T) {
 		}
 		d.send(t, "POST /api/v2/auth/change-password", m{"currentPassword": password, "password": "three old paper boats", "confirmPassword": "three old paper boats"}, as(owner)).ok(http.StatusNoContent)
 		d.deliver(t)
-		if notice := d.Mails(acme.Owner.Email)[0]; strings.Contains(notice.HTML, "<img") || strings.Contains(notice.HTML, "ffd400") || !strings.Contains(notice.HTML, `font-weight:600">Doorward</p>`) {
+		if notice := d.Mails(acme.Owner.Email)[0]; strings.Contains(notice.HTML, "<img") || strings.Contains(notice.HTML, "ffd400") || !strings.Contains(notice.HTML, `text-align:center">Doorward</p>`) {
 			t.Errorf("a notice about the account has a brand, or no name:\n%s", notice.HTML)
 		}
 		d.setLogo(t, owner, "image/png", painted(50, 50, color.NRGBA{200, 30, 40, 255}))
 		other := d.Tenant("Other")
-		for tenant, want := range map[*doorwardtest.Tenant]string{acme: `"> Acme &amp; &lt;Sons&gt;</p>`, other: `font-weight:600">Doorward</p>`} {
+		for tenant, want := range map[*doorwardtest.Tenant]string{acme: `">&nbsp; Acme &amp; &lt;Sons&gt;</p>`, other: `text-align:center">Other</p>`} {
 			address := fmt.Sprintf("bob%d@example.com", len(want))
 			d.invite(t, tenant.Owner, address, "USER")
 			if mail := d.Mails(address)[0]; !strings.Contains(mail.HTML, want) {

@@ -279,7 +279,17 @@ func joinLines(lines [][]string) string {
 	return strings.Join(all, "\n")
 }
 
-// layout is the HTML of every mail. html/template escapes all its values.
+// Start is the side at which lines begin: mail programs know "left" and "right" alone.
+func (r *renderedMail) Start() string {
+	if r.Direction == "rtl" {
+		return "right"
+	}
+	return "left"
+}
+
+// layout is the HTML of every mail. html/template escapes all its values. Outlook's engine is that of a word
+// processor: widths and the padding of the button's background come from tables there, and it ignores
+// opacity, rounded corners and what it doesn't know.
 var layout = template.Must(template.ParseFS(builtInTexts, "text/layout.html"))
 
 func (r *renderedMail) html() string {

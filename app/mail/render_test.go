@@ -130,8 +130,8 @@ func TestThePlainText(t *testing.T) {
 // Whatever the values are, the HTML part has only the layout's elements and attributes, and
 // contains the values; a reset has none.
 func TestTheHTML(t *testing.T) {
-	tags := []string{"html", "head", "meta", "title", "body", "div", "p", "strong", "br", "a"}
-	attributes := []string{"lang", "dir", "charset", "name", "content", "style", "href"}
+	tags := []string{"html", "head", "meta", "title", "body", "table", "tbody", "tr", "td", "p", "strong", "br", "a"}
+	attributes := []string{"lang", "dir", "charset", "name", "content", "style", "href", "role", "width", "cellpadding", "cellspacing", "border", "align", "bgcolor"}
 	eachMail(t, func(t *testing.T, kind store.MailKind, value string, m smtp.Message) {
 		doc, err := html.Parse(strings.NewReader(m.HTML))
 		if err != nil {

@@ -45,17 +45,10 @@ func (m *Mail) styleOf(t doorward.Tenant) style {
 	own := m.brand.Load()
 	s := styleWith(t.Brand.WithDefaults(own.Brand).Accent)
 	header := doorward.HeaderOf(t, own.Brand, own.name)
-	name := unlinked(header.Name)
-	if header.Hash == "" {
-		s.Name = name
+	if s.Name = unlinked(header.Name); header.Hash == "" {
 		return s
 	}
-	s.Logo = &mailLogo{URL: m.baseURL + header.Path(), Background: backgrounds[header.Background]}
-	if header.IsWordmark() {
-		s.Logo.Name = name
-	} else {
-		s.Name = name
-	}
+	s.Logo = &mailLogo{URL: m.baseURL + header.Path(), Name: unlinked(header.Alt), Background: backgrounds[header.Background]}
 	s.Logo.Width, s.Logo.Height = logoSize(header.Logo)
 	return s
 }

@@ -9,7 +9,7 @@ import (
 // The header leads to the person's other tenants, if there are any, and not to the present one.
 func TestSwitcher(t *testing.T) {
 	h := newFixture(t)
-	lacks(t, h.browserOf(t, "OWNER").get("/console", http.StatusOK), `class="where switcher"`)
+	lacks(t, h.browserOf(t, "OWNER").get("/console", http.StatusOK), `class="switcher"`)
 	globex := h.Tenant("Globex & Co")
 	if status, body := globex.Owner.Post("/api/v2/auth/invite", map[string]string{"email": "owner@acme.example", "role": "VIEWER"}); status != http.StatusCreated {
 		t.Fatal(status, string(body))
@@ -19,7 +19,7 @@ func TestSwitcher(t *testing.T) {
 		t.Fatal(status, string(body))
 	}
 	owner := h.browserOf(t, "OWNER")
-	page := owner.get("/console/people", http.StatusOK, `class="where switcher"`, `value="`+globex.ID+`"><bdi>Globex &amp; Co</bdi>`)
+	page := owner.get("/console/people", http.StatusOK, `class="switcher"`, `value="`+globex.ID+`"><bdi>Globex &amp; Co</bdi>`)
 	if strings.Contains(page, `name="tenantId" value="`+h.tenant.ID) {
 		t.Error("the switcher offers the present tenant")
 	}

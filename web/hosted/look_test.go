@@ -106,3 +106,17 @@ func TestSecurityAsksBeforeItEndsSomething(t *testing.T) {
 		}
 	})
 }
+
+// After signing out the login says so beside the sign of what has ended; a saved form has no sign.
+func TestSignsOfWhatWasDone(t *testing.T) {
+	wants := map[string]string{"login-signed-out": `role="status"><svg class="sign closed"`, "login-registered": `role="status"><svg class="sign open"`, "account-saved": `role="status">Your name`}
+	for _, sample := range samples() {
+		if want := wants[sample.Name]; want != "" && !strings.Contains(uitest.Rendered(t, set, sample, ui.Languages[0]), want) {
+			t.Errorf("%s lacks %s", sample.Name, want)
+		}
+		delete(wants, sample.Name)
+	}
+	if len(wants) > 0 {
+		t.Errorf("there are no samples of %v", wants)
+	}
+}

@@ -95,6 +95,14 @@ type endedLink struct {
 	Next      string // path of the button; empty for none
 }
 
+// Sign is that of what the link has led to: who is a member already can go on.
+func (e endedLink) Sign() string {
+	if e.KeyPrefix == "ended."+string(doorward.CodeAlreadyMember) {
+		return ui.SignOpen
+	}
+	return ui.SignClosed
+}
+
 func (h *hosted) refusedReset(_ context.Context, c *ui.Call) (ui.View, error) {
 	switch code := c.RefusalCode(); code {
 	case doorward.CodeResetExpired, doorward.CodeResetUsed:

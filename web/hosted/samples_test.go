@@ -45,6 +45,7 @@ var (
 	symbol, symbolPNG     = uitest.DrawLogo(128, 128)
 	// withWordmark has a logo that includes the name, withSymbol one beside the name, and a
 	// colour that is unreadable as text without adjustment.
+	unbranded    = doorward.Tenant{Name: "Acme"}
 	withWordmark = doorward.Tenant{Name: "Acme", Brand: doorward.Brand{Accent: "#d63a2f", Logo: wordmark}}
 	withSymbol   = doorward.Tenant{Name: globex.TenantName, Brand: doorward.Brand{Accent: "#ffd400", Logo: symbol}}
 )
@@ -78,6 +79,7 @@ func samples() []uitest.Sample {
 		{Name: "login-signon-refused", View: ui.View{Page: "login", Body: signingIn{SignsOn: true, SignOn: "/api/v2/auth/sso/con_5tqm7x3yh4n6rj7wd2c5tpae7k/start"}}, Frame: ui.Frame{Posted: true, Alert: true, Form: refused.Form, Fault: "Your organisation wants you to sign in with its own sign-on."}},
 		{Name: "login-or-signon", View: ui.View{Page: "login", Body: signingIn{SignsOn: true}}},
 		{Name: "login-own", View: ui.View{Page: "login", Body: signingIn{SignsOn: true, Own: true}}},
+		{Name: "login-signed-out", View: ui.View{Page: "login", Body: signingIn{}, Done: "done.signed-out"}},
 		{Name: "login-registered", View: ui.View{Page: "login", Body: signingIn{}, Done: "done.registered"}, Frame: ui.Frame{Form: refused.Form}},
 		{Name: "tenants", View: ui.View{Page: "tenants", Body: tenants{acme.Email, acme.TenantID, []doorward.User{acme, globex}}}},
 		{Name: "tenants-joined", View: ui.View{Page: "tenants", Done: "done.choose", Body: tenants{acme.Email, acme.TenantID, []doorward.User{acme, globex}}}, Frame: ui.Frame{Return: returnAddress}},
@@ -99,15 +101,15 @@ func samples() []uitest.Sample {
 		{Name: "confirm-email-other", View: ui.View{Page: confirmEmail, Body: confirming{othersMove, token, "ben@globex.example"}}, Frame: ui.Frame{Caller: ann}},
 		{Name: "confirm-email-nobody", View: ui.View{Page: confirmEmail, Body: confirming{othersMove, token, ""}}},
 		{Name: "undo-email", View: ui.View{Page: undoEmail, Body: undoing{token, acme.Email}}},
-		{Name: "accept-new", View: ui.View{Page: "accept", Body: newcomer}, Frame: ui.Frame{Return: returnAddress}},
-		{Name: "accept-new-replacing", View: ui.View{Page: "accept", Body: replacing}},
-		{Name: "accept-new-refused", View: ui.View{Page: "accept", Body: newcomer}, Frame: faults},
-		{Name: "accept-new-typed", View: ui.View{Page: "accept", Body: newcomer}},
+		{Name: "accept-new", View: ui.View{Page: "accept", Body: newcomer, Tenant: unbranded}, Frame: ui.Frame{Return: returnAddress}},
+		{Name: "accept-new-replacing", View: ui.View{Page: "accept", Body: replacing, Tenant: unbranded}},
+		{Name: "accept-new-refused", View: ui.View{Page: "accept", Body: newcomer, Tenant: unbranded}, Frame: faults},
+		{Name: "accept-new-typed", View: ui.View{Page: "accept", Body: newcomer, Tenant: unbranded}},
 		{Name: "accept-brand", View: ui.View{Page: "accept", Body: newcomer, Tenant: withWordmark}},
 		{Name: "accept-brand-symbol", View: ui.View{Page: "accept", Body: newcomer, Tenant: withSymbol}},
-		{Name: "accept-member", View: ui.View{Page: "accept", Body: member}},
-		{Name: "accept-managed", View: ui.View{Page: "accept", Body: managed}},
-		{Name: "accept-self", View: ui.View{Page: "accept", Body: self}},
+		{Name: "accept-member", View: ui.View{Page: "accept", Body: member, Tenant: unbranded}},
+		{Name: "accept-managed", View: ui.View{Page: "accept", Body: managed, Tenant: unbranded}},
+		{Name: "accept-self", View: ui.View{Page: "accept", Body: self, Tenant: unbranded}},
 		{Name: "account", View: sampleAccount(profileTab), Frame: ui.Frame{Caller: ann}},
 		{Name: "account-long", View: longAccount(), Frame: ui.Frame{Caller: long, Brand: front.Brand{Name: "Globex Internationale Handelsgesellschaft"}}},
 		{Name: "account-affected", View: affected(sampleAccount(profileTab)), Frame: ui.Frame{Caller: ann, Posted: true, Alert: true, Fault: "An organisation that you are in doesn’t allow this address.", Form: url.Values{"email": {"ann@lee.example"}}}},
@@ -145,7 +147,7 @@ func samples() []uitest.Sample {
 		{Name: "erase-prove", View: ui.View{Page: "erase", Body: erasing{acme.Email, []doorward.User{acme}, nil, false}}, Frame: ui.Frame{Caller: ann}},
 		{Name: "erase-kept", View: ui.View{Page: "erase", Body: erasing{acme.Email, []doorward.User{acme, globex}, []doorward.User{globex}, true}}, Frame: ui.Frame{Caller: ann}},
 		{Name: "error", View: ui.View{Page: "error", Title: "error.title", Body: unavailable}, Frame: ui.Frame{RequestID: "req_7d2c5tpae7kq2m5x3yh4n6rj7w"}},
-		{Name: "closing", View: ui.View{Page: "closing", Body: closing{doorward.Tenant{Name: "Acme"}, noon.AddDate(0, 0, 14), true}}},
+		{Name: "closing", View: ui.View{Page: "closing", Body: closing{unbranded, noon.AddDate(0, 0, 14), true}, Tenant: unbranded}},
 	}, slices.Concat(rememberedSamples(), factorSamples(), endedSamples(), signOnSamples(), setupSamples())...)
 }
 
@@ -173,9 +175,9 @@ func signOnSamples() []uitest.Sample {
 		{Name: "sso", View: ui.View{Page: "sso", Tenant: withWordmark, Body: start}},
 		{Name: "sso-unsolicited", View: ui.View{Page: "sso", Tenant: withWordmark, Body: unsolicited}},
 		{Name: "sso-current", View: ui.View{Page: "sso", Tenant: withWordmark, Body: current}, Frame: ui.Frame{Caller: ann}},
-		{Name: "ssocontinue", View: ui.View{Page: "ssocontinue", Scripts: passkeyScripts, Body: waits}},
-		{Name: "ssocontinue-refused", View: ui.View{Page: "ssocontinue", Body: waits}, Frame: wrong},
-		{Name: "ssocontinue-replace", View: ui.View{Page: "ssocontinue", Body: replaces}, Frame: ui.Frame{Caller: ann}},
+		{Name: "ssocontinue", View: ui.View{Page: "ssocontinue", Scripts: passkeyScripts, Tenant: unbranded, Body: waits}},
+		{Name: "ssocontinue-refused", View: ui.View{Page: "ssocontinue", Tenant: unbranded, Body: waits}, Frame: wrong},
+		{Name: "ssocontinue-replace", View: ui.View{Page: "ssocontinue", Tenant: unbranded, Body: replaces}, Frame: ui.Frame{Caller: ann}},
 		{Name: "ssosecond", View: secondForSignOn("con_1", token, login.Asked{Methods: []string{doorward.ByCode, doorward.ByRecovery}}, false)},
 		{Name: "ssosecond-passkey", View: secondForSignOn("con_1", token, login.Asked{Methods: []string{doorward.ByPasskey, doorward.ByRecovery}, PublicKey: []byte("{}")}, false)},
 		{Name: "ssosecond-recovery", View: secondForSignOn("con_1", token, login.Asked{Methods: []string{doorward.ByCode, doorward.ByRecovery}}, true)},
@@ -368,7 +370,7 @@ func sampleAccount(tab string) ui.View {
 	signedIn := acme
 	signedIn.Factors = 2
 	a := account{ownPage: ownPage{signedIn, sampleTabs(tab)}, Tenants: tenantRows(ann, memberships), Exports: true, Sessions: sampleSessions(memberships), HasOthers: true, Recent: sampleRecent()}
-	return ui.View{Page: "account", Wide: true, Body: a}
+	return ui.View{Page: "account", Wide: true, Tenant: unbranded, Body: a}
 }
 
 var (

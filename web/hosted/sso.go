@@ -176,6 +176,17 @@ type signOnTest struct {
 	Failed *doorward.TestCheck // nil: none
 }
 
+// Sign is that of the test's state.
+func (t signOnTest) Sign() string {
+	switch t.Status {
+	case doorward.TestPassed:
+		return ui.SignOpen
+	case doorward.TestFailed:
+		return ui.SignClosed
+	}
+	return ui.SignGuarded
+}
+
 func (h *hosted) showSignOnTest(ctx context.Context, c *ui.Call) (ui.View, error) {
 	conID, err := c.ID("con", doorward.PrefixConnection)
 	if err != nil {

@@ -190,6 +190,9 @@ func (c catalogue) helpers() template.FuncMap {
 		"isLong":       isLong,         // isLong "a name as a heading"
 		"tone":         tone,           // tone "key of a state"
 		"copied":       copied,         // copied "key of the label" value
+		"signOf":       signOf,         // signOf "key of what was done"
+		"nothing":      nothing,        // nothing "sentence" "address of the button" "its text"
+		"unmatched":    unmatched,      // the same, where filters are in use
 		"secretDays":   func() []int { return SecretDays },
 		"next":         func(n int) int { return n + 1 },
 		"role":         func(r any) (string, error) { return c.role(doorward.Role(fmt.Sprint(r))) },

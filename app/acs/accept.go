@@ -10,6 +10,7 @@ import (
 	"github.com/doorward/doorward"
 	"github.com/doorward/doorward/app/access"
 	"github.com/doorward/doorward/app/answer"
+	"github.com/doorward/doorward/app/provider"
 	"github.com/doorward/doorward/app/samlprovider"
 	"github.com/doorward/doorward/internal/samlsp"
 	"github.com/doorward/doorward/internal/samlsp/fault"
@@ -67,12 +68,9 @@ func changedIf(err error) error {
 
 // readAgain reads the provider's metadata, with time left for an answer, and reports whether they have changed.
 func (r *Receiver) readAgain(ctx context.Context, conID string, pending bool) (bool, error) {
-	if end, isBounded := ctx.Deadline(); isBounded {
-		asking, cancel := context.WithDeadline(ctx, end.Add(-writeWithin))
-		defer cancel()
-		ctx = asking
-	}
-	return r.providers.ReadMetadataAgain(ctx, conID, pending)
+	asking, cancel := provider.WhileAsking(ctx)
+	defer cancel()
+	return r.providers.ReadMetadataAgain(asking, conID, pending)
 }
 
 // unavailableIf returns the fault of a response that may be right, since the provider's metadata can't be read; or else

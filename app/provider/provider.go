@@ -13,6 +13,7 @@
 //	ready.go        what it takes to sign in
 //	saml.go         the same for SAML, of whose metadata package samlprovider knows more
 //	readnow.go      readings for somebody who waits
+//	asking.go       how long a request asks
 //	readings.go     readings that several requests need at once
 //	examine.go      what a provider answers now, for the operator
 //	secret.go       client secrets, sealed and open

@@ -13,6 +13,7 @@ import (
 	"github.com/doorward/doorward/app/apptest"
 	"github.com/doorward/doorward/app/connection"
 	"github.com/doorward/doorward/app/demand"
+	"github.com/doorward/doorward/app/flow"
 	"github.com/doorward/doorward/app/signoff"
 	"github.com/doorward/doorward/app/signon"
 	"github.com/doorward/doorward/app/tenant"
@@ -79,7 +80,7 @@ func enterBySAML(f *apptest.Fixture, owner, who apptest.Person) samlSession {
 	f.NoError(err)
 	query, err := f.Node(1).SignOn.Receive(ctx, apptest.Anonymous(1), con.ID, form)
 	f.NoError(err)
-	result, err := node.SignOn.Finish(ctx, apptest.Anonymous(0), con.ID, query, []signon.Tab{begun.Tab})
+	result, err := node.SignOn.Finish(ctx, apptest.Anonymous(0), con.ID, query, []flow.Tab{begun.Tab})
 	f.NoError(err)
 	in, err := apptest.SignedIn(result.Outcome, nil)
 	f.NoError(err)

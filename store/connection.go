@@ -380,8 +380,15 @@ type UnknownReading struct {
 }
 
 func discoveryFields(d *KeptDiscovery) []any {
-	return []any{&d.ConnectionID, &d.Type, &d.Pending, &d.Issuer, &d.MetadataURL, &d.Text, optionalTime{&d.At}, optionalTime{&d.AskedAt},
-		optionalTime{&d.FailedAt}, optionalTime{&d.FailingSince}, optionalTime{&d.Unknown.At}, &d.Unknown.Signer, &d.Unknown.Count}
+	return []any{
+		&d.ConnectionID, &d.Type, &d.Pending, &d.Issuer, &d.MetadataURL, &d.Text,
+		optionalTime{&d.At},
+		optionalTime{&d.AskedAt},
+		optionalTime{&d.FailedAt},
+		optionalTime{&d.FailingSince},
+		optionalTime{&d.Unknown.At},
+		&d.Unknown.Signer, &d.Unknown.Count,
+	}
 }
 
 const (

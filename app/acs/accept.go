@@ -82,12 +82,9 @@ func changedIf(err error) error {
 
 // readAgain reads the provider's metadata, with time left for an answer, and reports whether they have changed.
 func (r *Receiver) readAgain(ctx context.Context, u provider.Unknown) (bool, error) {
-	if end, isBounded := ctx.Deadline(); isBounded {
-		asking, cancel := context.WithDeadline(ctx, end.Add(-writeWithin))
-		defer cancel()
-		ctx = asking
-	}
-	return r.providers.ReadMetadataAgain(ctx, u)
+	asking, cancel := provider.WhileAsking(ctx)
+	defer cancel()
+	return r.providers.ReadMetadataAgain(asking, u)
 }
 
 // unavailableIf returns the fault of a response that may be right, since the provider's metadata can't be read; or else

@@ -44,8 +44,6 @@ const (
 	limitWindow = time.Minute
 	// clocksApart is how long an assertion is known beyond its end, for nodes whose clocks differ.
 	clocksApart = time.Minute
-	// writeWithin is what a request keeps of its time for what it writes after the provider's metadata were read.
-	writeWithin = 1500 * time.Millisecond
 )
 
 // Receiver is the feature. Make it with New. It is safe for use by several goroutines.

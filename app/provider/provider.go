@@ -14,6 +14,7 @@
 //	saml.go         the same for SAML, of whose metadata package samlprovider knows more
 //	readnow.go      readings for somebody who waits
 //	unknown.go      readings because of responses by unknown certificates
+//	asking.go       how long a request asks
 //	readings.go     readings that several requests need at once
 //	unread.go       readings that fail: when to try again, who is told
 //	examine.go      what a provider answers now, for the operator

@@ -87,14 +87,6 @@ func trusted(ctx context.Context, tx *access.Tx, conID string) (values [len(trus
 	if err != nil {
 		return values, err
 	}
-	kept, err := tx.KeptDiscovery(ctx, conID, false)
-	if err != nil {
-		return values, err
-	}
-	said, err := samlprovider.Read(kept.Text)
-	var all []string
-	for _, certificate := range samlprovider.Without(said, is.InForce.RemovedCertificates).Certificates {
-		all = append(all, certificate.Fingerprint)
-	}
-	return [...]string{strings.Join(all, " "), said.SSOURL}, err
+	said, err := samlprovider.Kept(ctx, tx.Reader, conID, false, is.InForce)
+	return [...]string{strings.Join(samlprovider.Fingerprints(said), " "), said.SSOURL}, err
 }

@@ -37,15 +37,9 @@ func Fingerprints(said metadata.Provider) (all []string) {
 // away, also from what is pending. It returns the provider before and after. Errors: certificate_needed where none would
 // be left; validation_failed for a fingerprint that it doesn't have.
 func KeepCertificates(ctx context.Context, tx *store.Tx, of doorward.Connection, keep []string) (had, has metadata.Provider, err error) {
-	kept, err := tx.KeptDiscovery(ctx, of.ID, false)
-	if err != nil {
-		return had, has, err
+	if had, err = Kept(ctx, tx.Reader, of.ID, false, of.InForce); err != nil {
+		return had, had, err
 	}
-	said, err := Read(kept.Text)
-	if err != nil {
-		return had, has, err
-	}
-	had = Without(said, of.InForce.RemovedCertificates)
 	gone, faults := takenAway(Fingerprints(had), keep)
 	switch {
 	case len(keep) == 0:

@@ -99,7 +99,7 @@ func (r *request) verify(ctx context.Context, check func(context.Context, oidcrp
 	if r.connection.Status != doorward.ConnectionActive {
 		return r.refuse(ctx, oidcrp.Fault{Check: oidcrp.CheckState, Seen: "the connection is " + string(r.connection.Status)})
 	}
-	asking, cancel := whileAsking(ctx)
+	asking, cancel := provider.WhileAsking(ctx)
 	defer cancel()
 	d, err := r.s.providers.Discovery(asking, r.connection.ID)
 	if err == nil {
@@ -114,17 +114,6 @@ func (r *request) verify(ctx context.Context, check func(context.Context, oidcrp
 		return r.refuse(ctx, *fault)
 	}
 	return err
-}
-
-// writeWithin is what a request keeps of its time for what it writes after the provider's answer, or without one.
-const writeWithin = 1500 * time.Millisecond
-
-// whileAsking returns the context in which the provider is asked: it ends writeWithin before the request's.
-func whileAsking(ctx context.Context) (context.Context, context.CancelFunc) {
-	if end, isBounded := ctx.Deadline(); isBounded {
-		return context.WithDeadline(ctx, end.Add(-writeWithin))
-	}
-	return context.WithCancel(ctx)
 }
 
 // counters are those of requests that end refused. They are of one connection, since many customers of a provider share
@@ -260,7 +249,7 @@ func (r *request) hash(named string) []byte {
 
 // release makes the token good again, so that the provider can send it once more after a fault.
 func (r *request) release(ctx context.Context, named string) {
-	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), writeWithin)
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), provider.WriteWithin)
 	defer cancel()
 	// An error leaves the token used up: the provider makes another one.
 	_ = r.s.writer.Upkeep(ctx, func(tx *store.Tx) error {

@@ -13,6 +13,7 @@ import (
 	"github.com/doorward/doorward/app/acs"
 	"github.com/doorward/doorward/app/answer"
 	"github.com/doorward/doorward/app/flow"
+	"github.com/doorward/doorward/app/provider"
 	"github.com/doorward/doorward/internal/oidcrp"
 	"github.com/doorward/doorward/internal/samlsp/fault"
 	"github.com/doorward/doorward/store"
@@ -131,7 +132,7 @@ func stepUpContexts(c doorward.Connection, f flow.Flow) []string {
 
 // judgeOIDC asks the provider for the token, and returns what that says.
 func (a *attempt) judgeOIDC(ctx context.Context, query url.Values, pending bool) (j judged, err error) {
-	asking, cancel := whileAsking(ctx)
+	asking, cancel := provider.WhileAsking(ctx)
 	defer cancel()
 	ready, err := a.s.ready(asking, a.connection.ID, pending)
 	if doorward.HasCode(err, doorward.CodeProviderUnavailable) {
@@ -156,15 +157,4 @@ func outOfReach(err error) *answer.Fault {
 		return answer.FaultOfOIDC(f)
 	}
 	return &answer.Fault{Check: oidcrp.CheckOfIssuer, Advice: oidcrp.AdviceRetry, Unavailable: true, Err: err}
-}
-
-// writeWithin is what a callback keeps of its time for what it writes after the provider's answer, or without one.
-const writeWithin = 1500 * time.Millisecond
-
-// whileAsking returns the context in which the provider is asked: it ends writeWithin before the request's.
-func whileAsking(ctx context.Context) (context.Context, context.CancelFunc) {
-	if end, isBounded := ctx.Deadline(); isBounded {
-		return context.WithDeadline(ctx, end.Add(-writeWithin))
-	}
-	return context.WithCancel(ctx)
 }

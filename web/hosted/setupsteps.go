@@ -134,7 +134,7 @@ func (h *hosted) editBySetup(ctx context.Context, c *ui.Call, s setupStep, chang
 
 // saveTypedSecret adds the client secret of the form and takes it out of the form, whose version becomes that of the
 // connection with it. It does nothing for a form that chooses a key, or that somebody else's change has overtaken.
-// Errors: those of connection.Connections.AddSecret.
+// Errors: those of clientsecret.Secrets.Add.
 func (h *hosted) saveTypedSecret(ctx context.Context, c *ui.Call, s setupStep) error {
 	if c.Value("clientAuth") == string(doorward.PrivateKeyJWT) || c.Value("version") != s.Connection.Version() {
 		return nil

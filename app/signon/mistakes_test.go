@@ -460,6 +460,7 @@ var adviceElsewhere = map[string]string{
 	"sign_response":     "TestEncryption of internal/samlsp",
 	"subject":           "TestSAMLTest",
 	"subject_attribute": "TestSubjectFrom of internal/samlsp",
+	"taken_away":        "TestAllTakenAway of app/provider",
 }
 
 // TestEachAdviceHasAMistake: there is no advice that nothing leads to.

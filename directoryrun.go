@@ -104,20 +104,20 @@ func (e DirectoryEffect) IsGroup() bool { return strings.HasPrefix(e.SubjectID, 
 // DirectoryPerson is what an effect keeps of a person before and after it: what the undo of a run brings back, and what shows
 // whether somebody else has changed it since. Places and Others are kept of those who are about to be removed.
 type DirectoryPerson struct {
-	UserID      string           `json:"userId,omitempty"` // empty: invited, or not any more
-	Address     string           `json:"address"`
-	Name        string           `json:"name,omitempty"`
-	Role        Role             `json:"role,omitempty"`
-	Floor       Role             `json:"floor,omitempty"` // what an OWNER gave by hand
-	Apart       bool             `json:"apart,omitempty"` // no mapping of a group gave the role: somebody did, a sign-in, or jitRole
-	SuspendedBy []string         `json:"suspendedBy,omitempty"`
+	UserID      string   `json:"userId,omitempty"` // empty: invited, or not any more
+	Address     string   `json:"address"`
+	Name        string   `json:"name,omitempty"`
+	Role        Role     `json:"role,omitempty"`
+	Floor       Role     `json:"floor,omitempty"` // what an OWNER gave by hand
+	Apart       bool     `json:"apart,omitempty"` // no mapping of a group gave the role: somebody did, a sign-in, or jitRole
+	SuspendedBy []string `json:"suspendedBy,omitempty"`
 	// Invitation is how far somebody is who isn't a member: PENDING, or REVOKED by somebody else than the directory, or
 	// EXPIRED while the directory says active; empty: the directory has switched them off.
-	Invitation InvitationState `json:"invitation,omitempty"`
+	Invitation InvitationState  `json:"invitation,omitempty"`
 	Since      time.Time        `json:"since,omitzero"` // of the membership
-	Said        DirectoryUser    `json:"said,omitzero"`
-	Others      []DirectoryUser  `json:"others,omitempty"` // what other directories say of the person
-	Places      []DirectoryPlace `json:"places,omitempty"`
+	Said       DirectoryUser    `json:"said,omitzero"`
+	Others     []DirectoryUser  `json:"others,omitempty"` // what other directories say of the person
+	Places     []DirectoryPlace `json:"places,omitempty"`
 }
 
 // IsInvited reports whether an invitation of the person is on its way.

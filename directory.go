@@ -43,7 +43,7 @@ func PrincipalOfDirectory(s SCIMSecret, c Connection, tenant TenantStatus) Princ
 type DirectoryUser struct {
 	ID, ConnectionID, TenantID string
 	UserID                     string // the account; empty: not a member (yet)
-	InvitationID               string // empty: none, or the directory has revoked it
+	InvitationID               string // the last one to the address; empty: none, or the directory has revoked it
 	UserName                   string // as the directory last wrote it
 	Address                    string // its canonical form
 	ExternalID                 string // empty: none

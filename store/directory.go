@@ -150,8 +150,8 @@ type DirectoryEntry struct {
 	IsMember  bool
 	CreatedAt time.Time
 
-	// Of those who aren't members: until when an invitation to the address is pending, whoever has sent it, nil: none is;
-	// and the state of the one that the directory has sent last, empty: none, or it has revoked it.
+	// Of those who aren't members: until when an invitation to the address is pending, by a directory or by hand, nil: none is;
+	// and the state of the last one, empty: none, or the directory has revoked it.
 	InvitedUntil *time.Time
 	Invitation   doorward.InvitationState
 }

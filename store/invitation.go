@@ -158,13 +158,20 @@ func (r Reader) AcceptedInvitations(ctx context.Context, tenantID, email string,
 const sqlInsertInvitation = `INSERT INTO invitations (id, tenant_id, email, role, name, locale, state, invited_by, created_at, expires_at, days, service_key_id, search, name_key, email_key)
 VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15) ON CONFLICT (tenant_id, email) WHERE state = 'PENDING' DO NOTHING`
 
+// What directories say of the address is about the newest invitation.
+const sqlLinkInvitation = `UPDATE directory_users SET invitation_id = $1 WHERE tenant_id = $2 AND address = $3 AND user_id IS NULL`
+
 // InsertInvitation adds the invitation, and reports false if the address has a pending one
 // of the tenant.
 func (tx *Tx) InsertInvitation(ctx context.Context, i doorward.Invitation) (bool, error) {
 	tx.Effects.Roles = append(tx.Effects.Roles, doorward.RoleEffect{After: i.Role})
-	return tx.affected(ctx, sqlInsertInvitation, i.ID, i.TenantID, i.Email, i.Role, i.Name, i.Locale, i.State,
+	added, err := tx.affected(ctx, sqlInsertInvitation, i.ID, i.TenantID, i.Email, i.Role, i.Name, i.Locale, i.State,
 		nullable(i.InvitedBy), micros(i.CreatedAt), micros(i.ExpiresAt), i.Days, i.ServiceKeyID,
 		searchable(i.Email, i.Name), fold.Key(i.Name), fold.Key(i.Email))
+	if err != nil || !added {
+		return false, err
+	}
+	return true, tx.run(ctx, sqlLinkInvitation, i.ID, i.TenantID, i.Email)
 }
 
 const sqlRetireExpiredInvitation = `UPDATE invitations SET state = 'EXPIRED'

@@ -138,6 +138,72 @@ func TestSCIMUsers(t *testing.T) {
 	})
 }
 
+// What somebody has revoked by hand stays revoked, whatever the directory says, until somebody invites by hand. An invitation
+// that has expired is sent again when the directory says active.
+func TestSCIMDeadInvitations(t *testing.T) {
+	onBoth(t, func(t *testing.T, d *server) {
+		acme := d.Tenant("Acme")
+		con, idp := d.directory(t, acme)
+		owner := as(acme.Owner.Token())
+		const address = "new@elsewhere.example"
+		pending := func(want int) {
+			t.Helper()
+			if n := d.send(t, "GET /api/v2/invitations?status=PENDING", nil, owner).ok(http.StatusOK).at("items").([]any); len(n) != want {
+				t.Errorf("%d invitations are pending, want %d", len(n), want)
+			}
+		}
+		user := scimUsers + "/" + d.send(t, "POST "+scimUsers, m{"userName": address}, idp).ok(http.StatusCreated).text("id")
+		is := func(state string, active bool) {
+			t.Helper()
+			v := d.send(t, "GET "+user, nil, idp).ok(http.StatusOK).is("active", active)
+			if got, _ := v.at("").(m)["urn:doorward:scim:User"].(m); got["state"] != state {
+				t.Errorf("the state is %v, want %s", got, state)
+			}
+		}
+		say := func(active bool) answer {
+			t.Helper()
+			return d.send(t, "PATCH "+user, m{"Operations": []m{{"op": "replace", "path": "active", "value": active}}}, idp).ok(http.StatusOK)
+		}
+		is("invited", true)
+		inv := d.send(t, "GET /api/v2/invitations?status=PENDING", nil, owner).ok(http.StatusOK).item().text("id")
+		d.send(t, "DELETE /api/v2/invitations/"+inv, nil, owner).ok(http.StatusNoContent)
+		is("revoked", false)
+		say(true).is("active", false)
+		d.send(t, "PUT "+user, m{"userName": address, "active": true}, idp).ok(http.StatusOK).is("active", false)
+		if got := d.protocolOf(t, con, "revoked", owner); got["outcome"] != "done" || got["count"] != 2.0 || got["advice"] != "scim_revoked" {
+			t.Errorf("that the directory can't invite is in the protocol as %v", got)
+		}
+		say(false).is("active", false)
+		say(true).is("active", false)
+		d.send(t, "PUT "+user, m{"userName": "other@elsewhere.example", "active": true}, idp).ok(http.StatusOK).is("active", false)
+		d.send(t, "PUT "+user, m{"userName": address, "active": true}, idp).ok(http.StatusOK).is("active", false)
+		d.send(t, "POST "+scimUsers, m{"userName": address, "active": true}, idp).refused(http.StatusConflict, "uniqueness")
+		is("revoked", false)
+		pending(0)
+		for active, want := range map[string]float64{"true": 1, "false": 1} { // the OWNER is active
+			d.send(t, "GET "+scimUsers+"?filter=active+eq+"+active, nil, idp).ok(http.StatusOK).is("totalResults", want)
+		}
+		d.send(t, "POST /api/v2/auth/invite", m{"email": address, "role": "VIEWER"}, owner).ok(http.StatusCreated)
+		is("invited", true)
+		d.clock.advance(8 * 24 * time.Hour)
+		owner = as(acme.Owner.Login())
+		is("expired", false)
+		d.send(t, "PUT "+user, m{"userName": address}, idp).ok(http.StatusOK).is("active", false)
+		pending(0)
+		say(true).is("active", true)
+		is("invited", true)
+		pending(1)
+		say(false)
+		is0 := d.send(t, "GET "+user, nil, idp).ok(http.StatusOK).is("active", false).at("").(m)["urn:doorward:scim:User"]
+		if is0 != nil {
+			t.Errorf("whom the directory has switched off is %v", is0)
+		}
+		pending(0)
+		say(true).is("active", true)
+		pending(1)
+	})
+}
+
 // People outside of proved domains are invited, whether they have an account or not.
 func TestSCIMInvitations(t *testing.T) {
 	onBoth(t, func(t *testing.T, d *server) {
@@ -197,6 +263,9 @@ func TestSCIMSecrets(t *testing.T) {
 		d.send(t, "GET /scim/v2/ResourceTypes/User", nil, idp).ok(http.StatusOK).is("endpoint", "/Users")
 		d.send(t, "GET "+scimUsers, nil, idp).ok(http.StatusOK).is("totalResults", 1.0)
 		d.send(t, "POST "+scimUsers, m{"userName": "a@b.example"}, idp).refused(http.StatusForbidden, "")
+		for _, request := range []string{"POST " + scimUsers + "?attributes=id&attributes=id", "PUT " + scimUsers + "/x", "PATCH /scim/v2/Groups/grp_absent"} { // a draft, before anything is read
+			d.send(t, request, m{"userName": 1}, idp).refused(http.StatusForbidden, "")
+		}
 		d.send(t, "PATCH "+con, m{"status": "active"}, owner).ok(http.StatusOK)
 		d.send(t, "POST "+scimUsers+"?attributes=id&attributes=id", m{"userName": "a@b.example"}, idp).refused(http.StatusBadRequest, "invalidFilter") // and made nobody
 		d.send(t, "POST "+scimUsers, m{"userName": "a@b.example"}, idp).ok(http.StatusCreated)

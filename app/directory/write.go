@@ -29,13 +29,22 @@ type work struct {
 	isDueRole bool            // a role is given that was due: which groups the person has left isn't known any more
 }
 
+// MayWrite refuses a directory whose connection is a draft. Its requests are refused before their bodies are read. Errors:
+// forbidden.
+func MayWrite(by doorward.Caller) error {
+	if by.IsDraft {
+		return doorward.Fail(doorward.CodeForbidden, "The connection is a draft: its directory changes nothing. An OWNER enables the connection.")
+	}
+	return nil
+}
+
 // write runs do in a transaction, under the lock on the tenant: two writes of directories, on any nodes, come one after the
 // other. action is what the request is decided as; what do changes is recorded by RecordAlso. do may run more than once.
 // When write returns, what it has ended is accepted on no node. Errors: unauthenticated, forbidden for a draft,
 // tenant_frozen, tenant_closing, maintenance, unavailable.
 func (d *Directories) write(ctx context.Context, by doorward.Caller, action doorward.Action, id string, do func(*work) error) error {
-	if by.IsDraft {
-		return doorward.Fail(doorward.CodeForbidden, "The connection is a draft: its directory changes nothing. An OWNER enables the connection.")
+	if err := MayWrite(by); err != nil {
+		return err
 	}
 	on := doorward.Object{Type: "user", ID: id, TenantID: by.TenantID}
 	isDue, alarmed := false, false

@@ -11,6 +11,7 @@
 //	try.go      the dry run: the same, rolled back
 //	plan.go     what it does for a person, and whether it may
 //	apply.go    doing it
+//	role.go     roles that come back, and by whose word
 package directoryrun
 
 import (

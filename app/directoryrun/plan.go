@@ -58,6 +58,9 @@ func (u *undoing) plan(id string) (p plan, err error) {
 	if err == nil {
 		p.before, err = placesOf(p.before, effects)
 	}
+	if err == nil && p.before != nil {
+		p.before.Places, err = u.withoutJoined(p.before.Places)
+	}
 	if err == nil {
 		p.now, err = directory.State(u.ctx, u.tx, u.con, id, false)
 	}
@@ -92,6 +95,20 @@ func placesOf(before *doorward.DirectoryPerson, effects []doorward.DirectoryEffe
 		return &with, nil
 	}
 	return before, nil
+}
+
+// withoutJoined returns the places without those that the run itself has given, before it removed the person.
+func (u *undoing) withoutJoined(places []doorward.DirectoryPlace) (kept []doorward.DirectoryPlace, err error) {
+	for _, place := range places {
+		moves, err := u.tx.DirectoryMovesOf(u.ctx, u.run.ID, place.GroupID, place.MemberID)
+		if err != nil {
+			return nil, err
+		}
+		if len(moves) == 0 || !moves[0].Joined {
+			kept = append(kept, place)
+		}
+	}
+	return kept, nil
 }
 
 // changedBetween returns why the person is left as they are if somebody else has decided about the person between two effects of the run: what they

@@ -94,6 +94,8 @@ func directoryUsers(f *fixture) {
 		equal(f, n, want)
 	}
 
+	f.checkInvited(con, invited, ann)
+	invited.ChangedAt = f.clock.read()
 	ben := f.member(acme, "ben@acme.example", doorward.RoleUser)
 	f.write(func(tx *store.Tx) {
 		equal(f, f.value(tx.JoinDirectoryUsers(ctx, acme.ID, ben.Email, ben.ID)), []doorward.DirectoryUser{invited})
@@ -116,4 +118,51 @@ func directoryUsers(f *fixture) {
 		f.wantChange(tx.DeleteDirectoryUser(ctx, con.ID, said.ID))
 		f.wantNoChange(tx.DeleteDirectoryUser(ctx, con.ID, said.ID))
 	})
+}
+
+// checkInvited: an entry says whether an invitation is on its way, by a directory or by hand, and what has become of the last
+// one, unless that has ended with its inviter.
+func (f *fixture) checkInvited(con doorward.Connection, u doorward.DirectoryUser, ann doorward.User) {
+	f.Helper()
+	ctx := f.Context()
+	entry := func() store.DirectoryEntry {
+		f.Helper()
+		return f.value(f.Read().DirectorySaid(ctx, con.ID, con.TenantID, u.ID)).(store.DirectoryEntry)
+	}
+	is := func(active bool, want doorward.InvitationState) {
+		f.Helper()
+		e := entry()
+		e.Said.Active = active
+		equal(f, e.InvitationAt(f.clock.read()), want)
+	}
+	send := func(by string) (i doorward.Invitation) {
+		f.Helper()
+		i = f.draft(doorward.Tenant{ID: con.TenantID}, u.Address)
+		i.InvitedBy = by
+		f.write(func(tx *store.Tx) {
+			noError(f, tx.RetireExpiredInvitation(ctx, con.TenantID, u.Address))
+			f.wantChange(tx.InsertInvitation(ctx, i))
+			u.InvitationID = i.ID
+			noError(f, tx.UpdateDirectoryUser(ctx, u))
+		})
+		return i
+	}
+	is(false, "")
+	is(true, doorward.InvitationExpired)
+	first := send("")
+	equal(f, *entry().InvitedUntil, first.ExpiresAt)
+	is(false, doorward.InvitationPending)
+	f.write(func(tx *store.Tx) { f.wantChange(tx.RevokeInvitation(ctx, first.ID)) })
+	is(false, doorward.InvitationRevoked)
+	byHand := f.invitation(doorward.Tenant{ID: con.TenantID}, u.Address)
+	is(true, doorward.InvitationPending)
+	equal(f, entry().Said.InvitationID, byHand.ID)
+	f.clock.move(25 * time.Hour)
+	is(true, doorward.InvitationExpired)
+	send(ann.ID)
+	f.write(func(tx *store.Tx) { equal(f, f.value(tx.RevokeInvitationsBy(ctx, con.TenantID, ann.ID)), int64(1)) })
+	equal(f, entry().Said.InvitationID, "")
+	is(true, doorward.InvitationExpired)
+	u.InvitationID = ""
+	f.write(func(tx *store.Tx) { noError(f, tx.UpdateDirectoryUser(ctx, u)) })
 }

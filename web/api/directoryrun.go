@@ -216,7 +216,7 @@ func (undoRunInput) OptionalBody() {}
 type broughtBackView struct {
 	UserID  string              `json:"userId,omitempty" doc:"As in undo.left"`
 	GroupID string              `json:"groupId,omitempty" example:"grp_5tqm7x3yh4n6rj7wd2c5tpae7k"`
-	Does    []directoryrun.Step `json:"does" example:"[\"rejoins\"]" doc:"rejoins, leaves, resumed, suspended, role, invited, uninvited; moved: places in groups come back, or end; remade: the group comes back"`
+	Does    []directoryrun.Step `json:"does" example:"[\"rejoins\"]" doc:"rejoins, leaves, resumed, suspended, role, invited, uninvited; moved: places in groups come back, or end; remade: the group comes back, or a User who had no invitation"`
 }
 
 type undoPreviewView struct {

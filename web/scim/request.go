@@ -10,6 +10,7 @@ import (
 	"strings"
 
 	"github.com/doorward/doorward"
+	"github.com/doorward/doorward/app/directory"
 	"github.com/doorward/doorward/internal/scim"
 	"github.com/doorward/doorward/internal/strictjson"
 	"github.com/doorward/doorward/web/front"
@@ -44,6 +45,11 @@ type located interface{ location() string }
 // for; nil: 204.
 func answer(do func(context.Context, request) (any, error)) func(context.Context, *front.Call) error {
 	return func(ctx context.Context, c *front.Call) error {
+		if c.R.Method != http.MethodGet && c.R.Method != http.MethodHead {
+			if err := directory.MayWrite(c.Caller); err != nil {
+				return err
+			}
+		}
 		query, err := parameters(c)
 		if err != nil && (c.R.Method == http.MethodGet || c.R.Method == http.MethodPost) { // a query doesn't keep anybody in
 			return err

@@ -98,7 +98,7 @@ func TestMessagesOfConnections(t *testing.T) {
 	add("sso.check.", fault.Checks...)
 	add("sso.check.", fault.CheckOfMetadata)
 	add("sso.check.", oidcrp.CheckOfIssuer, "email", "domain", "jit", "removed", "suspended", "joining", "factor", "groups", "changed", signoff.CheckBody)
-	add("sso.check.", directory.CheckSecret, directory.CheckDraft, directory.CheckTenant, directory.CheckUnknown, directory.CheckLastOwner, directory.CheckRefused, directory.CheckSuspended, directory.CheckMembers)
+	add("sso.check.", directory.CheckSecret, directory.CheckDraft, directory.CheckTenant, directory.CheckUnknown, directory.CheckLastOwner, directory.CheckRefused, directory.CheckSuspended, directory.CheckMembers, directory.CheckRevoked)
 	add("sso.check.", scim.Uniqueness, scim.InvalidFilter, scim.InvalidSyntax, scim.InvalidPath, scim.NoTarget, scim.InvalidValue, scim.Mutability)
 	for _, key := range keys {
 		if !hasMessage(key) {
@@ -198,7 +198,7 @@ func TestAdviceByALink(t *testing.T) {
 	const maker = "ann@acme.example"
 	owners := []string{
 		"context", "domain", "encryption", "factor", "hosted_domain", "invite", "joining", "network", "reinstate", "request_signed",
-		"scim_allowed", "scim_disabled", "scim_domain", "scim_draft", "scim_owner", "scim_quota", "scim_tenant",
+		"scim_allowed", "scim_disabled", "scim_domain", "scim_draft", "scim_owner", "scim_quota", "scim_revoked", "scim_tenant",
 	}
 	for _, of := range protocols {
 		for _, advice := range allAdvices {

@@ -2730,7 +2730,7 @@ export interface components {
         };
         BroughtBack: {
             /**
-             * @description rejoins, leaves, resumed, suspended, role, invited, uninvited; moved: places in groups come back, or end; remade: the group comes back
+             * @description rejoins, leaves, resumed, suspended, role, invited, uninvited; moved: places in groups come back, or end; remade: the group comes back, or a User who had no invitation
              * @example [
              *       "rejoins"
              *     ]

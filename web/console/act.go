@@ -64,8 +64,13 @@ type question struct {
 	EndsSessions bool
 	Affected     ended // what will end
 	Webhooks     []doorward.MadeWebhook
-	// For a change of role:
-	To           doorward.Role
+	Offers       []offeredRole // for a change of role
+}
+
+// offeredRole is a role that the person can be given, with the permissions that this would add and take away.
+type offeredRole struct {
+	Role         doorward.Role
+	IsChosen     bool
 	Gains, Loses []ui.Permission
 }
 
@@ -94,15 +99,20 @@ func (h *console) ask(ctx context.Context, c *ui.Call) (ui.View, error) {
 		return ui.View{}, doorward.Fail(doorward.CodeNotFound, "")
 	}
 	if q.Act == "role" {
-		switch q.To = requestedRole(c); {
-		case !p.User.Rules.Has(q.To):
-			return ui.View{}, doorward.Fail(doorward.CodeNotFound, "")
-		case q.To == p.User.Role:
-			return redirectDone(c, "/console/people/"+p.User.ID, "unchanged", nil), nil
-		}
-		q.Gains, q.Loses = additionalActions(p.User.Rules, q.To, p.User.Role), additionalActions(p.User.Rules, p.User.Role, q.To)
+		q.Offers = offeredRoles(p, requestedRole(c))
 	}
 	return ui.View{Page: "act", Title: "act." + q.Act + ".title", Note: note, Body: q}, nil
+}
+
+// offeredRoles returns the roles that the person can be given, but the present one, of which the chosen one is marked.
+func offeredRoles(p person, chosen doorward.Role) (all []offeredRole) {
+	rules, had := p.User.Rules, p.User.Role
+	for _, choice := range p.Roles {
+		if choice.Role != had {
+			all = append(all, offeredRole{choice.Role, choice.Role == chosen, additionalActions(rules, choice.Role, had), additionalActions(rules, had, choice.Role)})
+		}
+	}
+	return all
 }
 
 // requestedRole returns the role from the form, or else from the query.

@@ -36,6 +36,15 @@ type people struct {
 type member struct {
 	doorward.User
 	CanManage bool // the caller may change this member
+	CanReset  bool // the caller may reset the second factors that this member has
+}
+
+// MenuKinds are the kinds of the row for its menu.
+func (m member) MenuKinds() string {
+	if m.CanReset {
+		return string(m.Status) + " factors"
+	}
+	return string(m.Status)
 }
 
 // Avatar is shown in place of a picture.
@@ -54,8 +63,8 @@ type listedPerson struct {
 }
 
 func memberOf(c *ui.Call, u doorward.User) member {
-	on := doorward.Object{TenantID: u.TenantID, Held: u.Role}
-	return member{u, c.CanOn(doorward.UserManage, on)}
+	canManage := c.CanOn(doorward.UserManage, doorward.Object{TenantID: u.TenantID, Held: u.Role})
+	return member{u, canManage, canManage && u.Factors > 0 && u.ID != c.Caller.ID}
 }
 
 func (h *console) people(ctx context.Context, c *ui.Call) (ui.View, error) {
@@ -213,11 +222,6 @@ type rolePicker struct {
 	Button  string // key of a message, for a button below the choices; empty for none
 	Action  string // where the button sends the form; empty: where the form goes
 	Act     string // value of the field "act" that the button sends; empty for none
-}
-
-// RolePicker is the field for the person's role.
-func (p person) RolePicker(f ui.Frame) rolePicker {
-	return rolePicker{Frame: f, Choices: p.Roles, Button: "picker.next"}
 }
 
 func (h *console) person(ctx context.Context, c *ui.Call) (ui.View, error) {

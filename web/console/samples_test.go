@@ -83,7 +83,7 @@ func sampledResults() findPage {
 
 func sampledMembers() (all []member) {
 	for i, u := range members {
-		all = append(all, member{u, i > 0})
+		all = append(all, member{u, i > 0, i > 0 && u.Factors > 0})
 	}
 	return all
 }
@@ -249,7 +249,7 @@ func samples() []uitest.Sample {
 		{Name: "demand", View: ui.View{Page: "demand", Body: sampledDemand()}, Frame: owner},
 		{Name: "reset-factors", View: ui.View{Page: "act", Title: "act.reset-factors.title", Body: question{person: sampledPerson("profile"), Act: "reset-factors", Danger: true, EndsSessions: true, Affected: ended{Sessions: 2}}}, Frame: owner},
 		{Name: "suspend", View: ui.View{Page: "act", Title: "act.suspend.title", Body: question{person: sampledPerson("profile"), Act: "suspend", Danger: true, EndsSessions: true, Affected: ended{Sessions: 2, Invitations: 1}, Webhooks: []doorward.MadeWebhook{{ID: "whk_1", URL: "https://hooks.example.com/people"}}}}, Frame: owner},
-		{Name: "role", View: ui.View{Page: "act", Title: "act.role.title", Body: question{person: sampledPerson("profile"), Act: "role", To: doorward.RoleAdmin, Gains: []ui.Permission{ui.Describe(doorward.BuiltIn(), doorward.UserInvite), ui.Describe(doorward.BuiltIn(), doorward.AuditRead)}}}, Frame: owner},
+		{Name: "role", View: ui.View{Page: "act", Title: "act.role.title", Body: question{person: sampledPerson("profile"), Act: "role", Offers: offeredRoles(sampledPerson("profile"), doorward.RoleAdmin)}}, Frame: owner},
 		{Name: "keys", View: wide("keys", apiKeys{basePage, middlePage(keySorting), keyStatuses, highestFirst(nil), sampledKeys()}), Frame: owner},
 		{Name: "keys-none", View: wide("keys", apiKeys{pageData: basePage, pager: pager{Filter: filters(url.Values{}), sorting: keySorting}, Statuses: keyStatuses}), Frame: owner},
 		{Name: "key", View: sampledKeyPage(0, "about"), Frame: owner},

@@ -17,7 +17,7 @@ func TestSizeOfAList(t *testing.T) {
 	for n := range 50 {
 		u := userOf(fmt.Sprintf("q4pfwys5zrdvafvsn2oaznr4%02d", n), "Ann Lee of Acme", doorward.RoleUser, doorward.UserActive)
 		u.Email = fmt.Sprintf("ann.lee%02d@acme.example", n)
-		list.Items = append(list.Items, member{u, true})
+		list.Items = append(list.Items, member{u, true, u.Factors > 0})
 	}
 	var page bytes.Buffer
 	v := ui.View{Page: "people", Wide: true, Body: list}

@@ -121,13 +121,14 @@ function region() {
 	return navigator.languages.find((one) => one.split("-")[0] === lang.split("-")[0]) ?? lang;
 }
 
-/** menuOf makes the menu of a row: of the page's template what is for rows of its kind, about its object. It
+/** menuOf makes the menu of a row: of the page's template what is for rows of its kinds, about its object. It
  * replaces the link to the object's page, which is there without this script. */
 function menuOf(link) {
 	const menu = document.getElementById("row-menu").content.firstElementChild.cloneNode(true);
 	menu.firstElementChild.ariaLabel = link.ariaLabel;
 	const { id } = link.closest("tr");
-	for (const one of menu.querySelectorAll("[data-for]")) if (!one.dataset.for.split(" ").includes(link.dataset.kind)) one.remove();
+	const kinds = (link.dataset.kind ?? "").split(" ");
+	for (const one of menu.querySelectorAll("[data-for]")) if (!one.dataset.for.split(" ").some((kind) => kinds.includes(kind))) one.remove();
 	for (const name of ["href", "action", "value"]) {
 		for (const one of menu.querySelectorAll(`[${name}]`)) one.setAttribute(name, one.getAttribute(name).replace("row-id", id));
 	}

@@ -36,8 +36,7 @@ func TestOwnRolesAreOffered(t *testing.T) {
 	b := h.browserOf(t, "OWNER")
 	b.get("/console/invitations/new", http.StatusOK, `value="READER"`, "Reads &lt;only&gt;", `value="PLAIN"`)
 	person := "/console/people/" + h.people["VIEWER"].ID
-	b.get(person, http.StatusOK, `value="READER"`, "Reads &lt;only&gt;", `value="PLAIN"`)
-	b.get(person+"/role?role=READER", http.StatusOK, "READER")
+	b.get(person+"/role?role=READER", http.StatusOK, `value="READER" checked`, "Reads &lt;only&gt;", `value="PLAIN"`)
 	b.get("/console/people?role=READER", http.StatusOK, `<option value="READER" selected>READER</option>`)
 	b.get("/console/keys/new?role=READER", http.StatusOK, "READER", `value="message.read"`)
 }

@@ -122,7 +122,6 @@ func openedSamples(listed ui.View) []uitest.Sample {
 		{Name: "people-chosen", View: listed, Frame: owner, Opened: [][2]string{{row(1), row(1) + " checked"}, {row(2), row(2) + " checked"}}},
 		{Name: "people-role", View: listed, Frame: owner, Opened: [][2]string{{row(1), row(1) + " checked"}, {`<details class="up-menu"`, `<details class="up-menu" open`}}},
 		{Name: "people-filtered", View: filtered, Frame: owner},
-		{Name: "person-picker", View: wide("person", sampledPerson("profile")), Frame: owner, Opened: [][2]string{{`<details class="picker"`, `<details class="picker" open`}}},
 		sampledManyRoles(),
 		{Name: "audit-period", View: wide("audit", trail{pageData: basePage, eventTable: period, Actions: []doorward.Action{doorward.SessionOpen, doorward.UserInvite}, Export: "?format=spreadsheet", Presets: presets(period.Filter, noon)}), Frame: owner},
 		{Name: "palette", View: searching, Frame: owner},
@@ -450,7 +449,7 @@ func withKeptDays(p person) person {
 	return p
 }
 
-// sampledManyRoles is an open picker with so many roles that it has a search.
+// sampledManyRoles is the page that changes a role, of a tenant that has many.
 func sampledManyRoles() uitest.Sample {
 	var own []doorward.CustomRole
 	for n, name := range []doorward.Role{"ACCOUNTING", "AUDIT", "CATALOGUE", "LOGISTICS", "PRESS", "RECEPTION", "SUPPORT", longRole} {
@@ -464,7 +463,8 @@ func sampledManyRoles() uitest.Sample {
 		page.Roles = append(page.Roles, roleChoice{r, r == page.User.Role})
 	}
 	frame := ui.Frame{Caller: doorward.Caller{Principal: doorward.PrincipalOf(by, doorward.Session{ID: "ses_1"})}}
-	return uitest.Sample{Name: "person-roles", View: ui.View{Page: "person", Wide: true, Body: page}, Frame: frame, Opened: [][2]string{{`<details class="picker"`, `<details class="picker" open`}}}
+	page.User.Rules = by.Rules
+	return uitest.Sample{Name: "role-many", View: ui.View{Page: "act", Title: "act.role.title", Body: question{person: page, Act: "role", Offers: offeredRoles(page, "")}}, Frame: frame}
 }
 
 func sampledInvitations() (all []listedInvitation) {

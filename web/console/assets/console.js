@@ -65,8 +65,7 @@ addEventListener("change", ({ target }) => {
 	if (isPointed && target.matches(".filter select")) target.form.requestSubmit();
 });
 
-// A picker finds a role among many, and shows the chosen one. In a form that only leads to the next page
-// nothing has changed yet, so there the line keeps the present role.
+// A picker finds a role among many, and shows the chosen one.
 for (const picker of document.querySelectorAll(".picker, .up-menu")) {
 	const find = picker.querySelector(".find");
 	const options = [...picker.querySelectorAll(".option")];
@@ -78,7 +77,7 @@ for (const picker of document.querySelectorAll(".picker, .up-menu")) {
 	find.addEventListener("keydown", (event) => { if (event.key === "Enter") event.preventDefault(); });
 	picker.addEventListener("change", ({ target }) => {
 		const shown = picker.querySelector(".chosen-one");
-		if (shown && target.type === "radio" && target.form.method === "post") shown.innerHTML = target.nextElementSibling.innerHTML;
+		if (shown && target.type === "radio") shown.innerHTML = target.nextElementSibling.innerHTML;
 	});
 }
 

@@ -119,10 +119,14 @@ type said struct {
 	saml metadata.Provider
 }
 
-// read asks what the provider says of itself now, keeps it, and lists that in the protocol, with the requests that it is
-// read for. A fault changes nothing. Errors: *oidcrp.Fault, *fault.Fault, unavailable.
-func (c *Client) read(ctx context.Context, kept store.KeptDiscovery, requestIDs ...string) (s said, err error) {
-	entry := doorward.Attempt{ConnectionID: kept.ConnectionID, Kind: doorward.AttemptMetadata, Outcome: doorward.AttemptDone, RequestIDs: requestIDs}
+// read asks what the provider says of itself now, keeps it, and lists that in the protocol. The trail and the protocol name
+// the caller and the request, of which there are none where Doorward reads it by itself. A fault changes nothing. Errors:
+// *oidcrp.Fault, *fault.Fault, unavailable; those of access.Do for a caller who may not change the connection.
+func (c *Client) read(ctx context.Context, by doorward.Caller, kept store.KeptDiscovery) (s said, err error) {
+	entry := doorward.Attempt{ConnectionID: kept.ConnectionID, Kind: doorward.AttemptMetadata, Outcome: doorward.AttemptDone}
+	if by.RequestID != "" {
+		entry.RequestIDs = []string{by.RequestID}
+	}
 	if kept.Type == doorward.SAML {
 		s.saml, err = c.fetch(ctx, kept.MetadataURL, kept.Issuer)
 	} else {
@@ -141,7 +145,7 @@ func (c *Client) read(ctx context.Context, kept store.KeptDiscovery, requestIDs 
 	case err != nil:
 		return s, err
 	case kept.Type == doorward.SAML:
-		err = c.keepSAML(ctx, kept, s.saml, &entry)
+		err = c.keepSAML(ctx, by, kept, s.saml, &entry)
 	default:
 		err = c.writer.Upkeep(ctx, func(tx *store.Tx) error {
 			return Keep(ctx, tx, kept.ConnectionID, kept.Pending, kept.Issuer, s.oidc)
@@ -161,13 +165,13 @@ func (c *Client) discovered(ctx context.Context, id string, isPending bool) (sai
 		return said, err
 	}
 	if kept.Text == "" {
-		fresh, err := c.read(ctx, kept)
+		fresh, err := c.read(ctx, access.System, kept)
 		return fresh.oidc, Unavailable(err)
 	}
 	now := c.db.Now()
 	if now.Sub(kept.At) >= discoveryAge && now.Sub(kept.AskedAt) >= discoveryRetry {
 		if mine, err := c.claim(ctx, kept); err == nil && mine {
-			if fresh, err := c.read(ctx, kept); err == nil {
+			if fresh, err := c.read(ctx, access.System, kept); err == nil {
 				return fresh.oidc, nil
 			}
 		}
@@ -265,7 +269,7 @@ func (c *Client) readAll(ctx context.Context, due []store.KeptDiscovery) error {
 		reading.Go(func() {
 			mine, err := c.claim(ctx, kept)
 			if err == nil && mine {
-				_, err = c.read(ctx, kept)
+				_, err = c.read(ctx, access.System, kept)
 			}
 			if !isFault(err) {
 				errs[i] = err

@@ -4,6 +4,7 @@ import (
 	"context"
 
 	"github.com/doorward/doorward"
+	"github.com/doorward/doorward/app/access"
 	"github.com/doorward/doorward/store"
 )
 
@@ -21,7 +22,7 @@ func (c *Client) ReadForTest(ctx context.Context, found doorward.Connection) err
 			return err
 		}
 	}
-	return c.readNow(ctx, found, parameters, isPending)
+	return c.readNow(ctx, access.System, found, parameters, isPending)
 }
 
 // ReadNow reads what the provider of the connection that is in force says of itself, for the caller, who must be allowed to
@@ -36,20 +37,16 @@ func (c *Client) ReadNow(ctx context.Context, by doorward.Caller, of doorward.Co
 	case of.InForce.Issuer == "":
 		return doorward.Invalid("/issuer", "required", "Enter the issuer first, as the provider writes it.")
 	}
-	var requestIDs []string
-	if by.RequestID != "" {
-		requestIDs = append(requestIDs, by.RequestID)
-	}
-	return c.readNow(ctx, of, of.InForce, false, requestIDs...)
+	return c.readNow(ctx, by, of, of.InForce, false)
 }
 
 // readNow reads what the provider says of itself, for somebody who waits for it. Errors: validation_failed for what it
-// says; too_many_attempts; provider_unavailable.
-func (c *Client) readNow(ctx context.Context, found doorward.Connection, p doorward.ConnectionParameters, isPending bool, requestIDs ...string) error {
+// says; too_many_attempts; provider_unavailable; those of read.
+func (c *Client) readNow(ctx context.Context, by doorward.Caller, found doorward.Connection, p doorward.ConnectionParameters, isPending bool) error {
 	if err := c.countAsked(ctx, found.TenantID); err != nil {
 		return err
 	}
-	_, err := c.read(ctx, store.KeptDiscovery{ConnectionID: found.ID, Type: found.Type, Pending: isPending, Issuer: p.Issuer, MetadataURL: p.MetadataURL}, requestIDs...)
+	_, err := c.read(ctx, by, store.KeptDiscovery{ConnectionID: found.ID, Type: found.Type, Pending: isPending, Issuer: p.Issuer, MetadataURL: p.MetadataURL})
 	if isFault(err) && !isUnavailable(err) {
 		return doorward.InvalidFields(fieldFault(err))
 	}

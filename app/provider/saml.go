@@ -38,8 +38,8 @@ func (c *Client) ReadySAML(ctx context.Context, conID string, isPending bool) (c
 }
 
 // keepSAML keeps metadata that were read, if they are still of the connection's provider. The trail says how that changes
-// people are signed in: by which certificates, and where.
-func (c *Client) keepSAML(ctx context.Context, kept store.KeptDiscovery, said metadata.Provider, entry *doorward.Attempt) error {
+// people are signed in: by which certificates, and where; it was the caller who has asked for the reading.
+func (c *Client) keepSAML(ctx context.Context, by doorward.Caller, kept store.KeptDiscovery, said metadata.Provider, entry *doorward.Attempt) error {
 	found, err := c.db.Read().Connection(ctx, kept.ConnectionID)
 	if errors.Is(err, store.ErrNone) {
 		return nil
@@ -47,7 +47,7 @@ func (c *Client) keepSAML(ctx context.Context, kept store.KeptDiscovery, said me
 	if err != nil {
 		return err
 	}
-	_, err = c.writer.Do(ctx, access.System, doorward.ConnectionUpdate, Object(found), func(tx *access.Tx) error {
+	_, err = c.writer.Do(ctx, by, doorward.ConnectionUpdate, Object(found), func(tx *access.Tx) error {
 		before, err := trusted(ctx, tx, found.ID)
 		if err == nil {
 			_, err = samlprovider.Keep(ctx, tx.Tx, found.ID, kept.Pending, kept.MetadataURL, said)

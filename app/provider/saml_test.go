@@ -5,6 +5,7 @@ import (
 	"encoding/hex"
 	"fmt"
 	"net/http"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -122,6 +123,41 @@ func TestMetadataAreReadDaily(t *testing.T) {
 		aPrint, bPrint := strings.TrimSpace(fingerprint(a)), strings.TrimSpace(fingerprint(b))
 		if got, want := fmt.Sprint(changes), fmt.Sprint([]string{aPrint + " → " + bPrint, bPrint + " → " + aPrint + " " + bPrint}); got != want {
 			t.Errorf("the trail has %s, want %s", got, want)
+		}
+	})
+}
+
+// TestRefreshNamesWhoAsked: in the trail a refresh that has changed the certificates is the OWNER's, with its request, and the
+// protocol has the request, too. What Doorward reads by itself is its own.
+func TestRefreshNamesWhoAsked(t *testing.T) {
+	apptest.OnSQLite(t, func(f *apptest.Fixture) {
+		_, owner := f.Tenant()
+		far := f.DB.Now().Add(1000 * time.Hour)
+		a, b := apptest.SAMLCertificate(far), apptest.SAMLCertificate(far)
+		server := f.MetadataServer(apptest.SAMLMetadata(entity, a))
+		c := activeSAML(f, owner, server.Address())
+		server.Say(http.StatusOK, apptest.SAMLMetadata(entity, b))
+		by := owner.Caller
+		by.RequestID = "req_refresh"
+		f.NoError(apptest.ErrorOf(f.Node(0).Connections.Refresh(f.Context(), by, c.ID)))
+		server.Say(http.StatusOK, apptest.SAMLMetadata(entity, a))
+		f.NoError(apptest.ErrorOf(f.Node(1).Connections.ReadMetadataAgain(f.Context(), unknown(f, c.ID, a))))
+
+		events, err := f.DB.Read().EventsAfter(f.Context(), c.TenantID, 0, 100)
+		f.NoError(err)
+		var who []string
+		for _, e := range events {
+			if e.Change("certificates").From != "" {
+				who = append(who, strings.TrimSpace(fmt.Sprint(e.ActorType, " ", e.ActorID, " ", e.RequestID)))
+			}
+		}
+		if want := []string{fmt.Sprint(doorward.ByUser, " ", owner.User.ID, " req_refresh"), string(doorward.System)}; !slices.Equal(who, want) {
+			t.Errorf("the trail names %q, want %q", who, want)
+		}
+		page, err := f.Node(0).Connections.Attempts(f.Context(), by, c.ID, doorward.Window{Limit: 2})
+		f.NoError(err)
+		if got := page.Items[1].RequestIDs; len(page.Items) != 2 || !slices.Equal(got, []string{by.RequestID}) {
+			t.Errorf("the protocol has %+v", page.Items)
 		}
 	})
 }

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/doorward/doorward"
+	"github.com/doorward/doorward/app/access"
 	"github.com/doorward/doorward/app/samlprovider"
 	"github.com/doorward/doorward/internal/samlsp/metadata"
 	"github.com/doorward/doorward/store"
@@ -145,7 +146,7 @@ func (c *Client) readOnce(ctx context.Context, kept store.KeptDiscovery, signer 
 		defer cancel()
 		reading = until
 	}
-	_, err = c.read(reading, kept)
+	_, err = c.read(reading, access.System, kept)
 	return true, err == nil, Unavailable(err)
 }
 

@@ -619,7 +619,10 @@ func sampledRoleTabs(r roleEntry, tab string) ui.Tabs {
 
 // sampledRoleForm is the form of a role, or for a new one if r is zero.
 func sampledRoleForm(r roleEntry) ui.View {
-	body := roleForm{pageData: basePage, Role: r, Tabs: sampledRoleTabs(r, "settings"), permissionForm: sampledChoices(hasPermission(r))}
+	body := roleForm{pageData: basePage, Role: r, permissionForm: sampledChoices(hasPermission(r))}
+	if r.ID != "" {
+		body.Tabs = sampledRoleTabs(r, "settings")
+	}
 	return ui.View{Page: "roleform", Body: body, Wide: true}
 }
 

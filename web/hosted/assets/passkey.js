@@ -45,6 +45,8 @@ async function callWebAuthn(more) {
 function send(credential) {
 	const text = JSON.stringify(credential.toJSON(), (name, value) => value ?? undefined);
 	form.elements.credential.value = text;
+	// A box that the page's other form has, too, is shown there alone.
+	for (const copy of form.querySelectorAll("[data-like]")) copy.value = document.getElementById(copy.dataset.like).checked ? "1" : "";
 	form.requestSubmit();
 }
 

@@ -580,6 +580,9 @@ func (l *linkCases) begin(state string) *linkCase {
 		l.link.ready(c)
 	}
 	l.deliver(l.t)
+	if err := l.Node.App.Mail.Sweep(l.t.Context()); err != nil { // the node does it by itself, at any moment
+		l.t.Fatal(err)
+	}
 	return c
 }
 

@@ -1,6 +1,7 @@
 package directoryrun_test
 
 import (
+	"errors"
 	"slices"
 	"testing"
 
@@ -283,6 +284,32 @@ func TestUndoOfARoleThatIsDue(t *testing.T) {
 		}
 		if why := f.why(undone, id); why != doorward.UndoneRoleTooHigh {
 			t.Errorf("left as %q", why)
+		}
+	})
+}
+
+// An address that the tenant's settings have ceased to allow is invited neither by an undo nor by a directory that switches
+// on somebody whom it has made before.
+func TestNobodyIsInvitedWhomSettingsForbid(t *testing.T) {
+	apptest.OnEach(t, func(base *apptest.Fixture) {
+		f := newFixture(base)
+		removed, off := f.make("gus@elsewhere.example"), f.make("hal@elsewhere.example")
+		f.NoError(f.setActive(off, false))
+		f.pause()
+		f.remove(removed)
+		f.EditTenant(f.owner, func(s *doorward.TenantSettings) { s.AllowedDomains = []string{"acme.example"} })
+		undone := f.undo(f.last())
+		if why := f.why(undone, removed); why != doorward.Undone(doorward.CodeValidationFailed) {
+			t.Errorf("left as %q", why)
+		}
+		var refused *scim.Error
+		if err := f.setActive(off, true); !errors.As(err, &refused) || refused.Type != scim.InvalidValue {
+			t.Errorf("switched on: %v", err)
+		}
+		for _, address := range []string{"gus@elsewhere.example", "hal@elsewhere.example"} {
+			if n := f.pending(address); n != 0 {
+				t.Errorf("%s has %d invitations", address, n)
+			}
 		}
 	})
 }

@@ -15,6 +15,7 @@ UNION SELECT m.user_id FROM users u CROSS JOIN memberships m WHERE m.tenant_id =
 ) x WHERE TRUE ON CONFLICT (connection_id, by_directory, user_id) DO NOTHING`
 	sqlDueRoles       = `SELECT user_id FROM due_roles WHERE connection_id = $1 AND by_directory = $2 ORDER BY user_id LIMIT $3`
 	sqlDeleteDueRole  = `DELETE FROM due_roles WHERE connection_id = $1 AND by_directory = $2 AND user_id = $3`
+	sqlIsRoleDue      = `SELECT count(*) FROM due_roles WHERE tenant_id = $1 AND user_id = $2`
 	sqlDueConnections = `SELECT DISTINCT r.connection_id, r.tenant_id FROM due_roles r WHERE r.by_directory = $1 ORDER BY r.connection_id`
 )
 
@@ -29,6 +30,12 @@ func (tx *Tx) AddDueRoles(ctx context.Context, c doorward.Connection, byDirector
 // DueRoles returns at most limit accounts whose roles are due.
 func (r Reader) DueRoles(ctx context.Context, connectionID string, byDirectory bool, limit int) ([]string, error) {
 	return list(ctx, r, textField, sqlDueRoles, connectionID, byDirectory, limit)
+}
+
+// IsRoleDue reports whether the role of the member is due, by any connection: nobody knows yet which one it is.
+func (r Reader) IsRoleDue(ctx context.Context, tenantID, userID string) (bool, error) {
+	n, err := one(ctx, r, countColumn, sqlIsRoleDue, tenantID, userID)
+	return n > 0, err
 }
 
 // DeleteDueRole notes that the role of the account is given.

@@ -565,3 +565,26 @@ func TestSCIMTenantRefusals(t *testing.T) {
 		d.send(t, "POST "+scimUsers, m{"userName": "ann@acme.example"}, idp).ok(http.StatusCreated)
 	})
 }
+
+// Nothing that a directory sends beside it keeps somebody in: what they have as a name is often their own word.
+func TestSCIMOffBesideHostileValues(t *testing.T) {
+	onBoth(t, func(t *testing.T, d *server) {
+		acme := d.Tenant("Acme")
+		con, idp := d.directory(t, acme)
+		d.send(t, "POST "+scimUsers, m{"userName": "taken@acme.example", "externalId": "taken"}, idp).ok(http.StatusCreated)
+		long := strings.Repeat("x", 300_000)
+		for i, beside := range []string{
+			`"displayName": "a\u0000"`, `"displayName": "a\ud83d"`, "\"displayName\": \"a\xf0\x9f\"", `"displayName": "` + long + `"`, `"displayName": "\u202e<b>"`,
+			`"externalId": "taken"`, `"userName": "taken@acme.example"`, `"userName": "a@\u202eacme.example"`, `"userName": "` + long + `@acme.example"`, `"userName": 7`,
+			`"emails": 7`, `"name": "x"`, `"roles": {"x": [[[[[7]]]]]}`, `"urn:ietf:params:scim:schemas:extension:enterprise:2.0:User": 7`,
+		} {
+			for _, sent := range []string{`PUT {"active": "False", ` + beside + `}`, `PATCH {"Operations": [{"op": "Replace", "value": {` + beside + `, "active": false}}]}`} {
+				method, body, _ := strings.Cut(sent, " ")
+				id := d.send(t, "POST "+scimUsers, m{"userName": fmt.Sprintf("p%d%s@acme.example", i, strings.ToLower(method))}, idp).ok(http.StatusCreated).text("id")
+				d.send(t, method+" "+scimUsers+"/"+id, body, idp).ok(http.StatusOK).is("active", false)
+				d.send(t, "GET /api/v2/users/"+id, nil, as(acme.Owner.Token())).ok(http.StatusOK).is("status", "suspended")
+			}
+		}
+		d.send(t, "GET "+connectionsPath+"/"+con+"/attempts", nil, as(acme.Owner.Token())).ok(http.StatusOK)
+	})
+}

@@ -48,7 +48,9 @@ func (r *Receiver) judge(ctx context.Context, caller doorward.Caller, conID stri
 		if times == judgedMost {
 			return accepted, said, f
 		}
-		isRead, readErr := r.readAgain(ctx, provider.Unknown{ConnectionID: conID, Pending: response.Trial, Signer: f.Signer, Arrived: arrived, Judged: judged})
+		isRead, readErr := r.readAgain(ctx, provider.Unknown{
+			ConnectionID: conID, Pending: response.Trial, Signer: f.Signer, Client: doorward.Network(caller.IP), Arrived: arrived, Judged: judged,
+		})
 		if !isRead {
 			return accepted, said, unavailableIf(readErr, f)
 		}

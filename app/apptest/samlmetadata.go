@@ -22,6 +22,7 @@ type MetadataServer struct {
 	text   string
 	status int
 	reads  int
+	held   chan struct{} // answers wait until it is closed; nil: they don't
 }
 
 // MetadataServer returns a server of the metadata.
@@ -42,8 +43,11 @@ func NewMetadataServer(t testing.TB, text string) *MetadataServer {
 func (s *MetadataServer) serve(w http.ResponseWriter, _ *http.Request) {
 	s.mu.Lock()
 	s.reads++
-	status, text := s.status, s.text
+	status, text, held := s.status, s.text, s.held
 	s.mu.Unlock()
+	if held != nil {
+		<-held
+	}
 	w.Header().Set("Content-Type", "application/samlmetadata+xml")
 	w.WriteHeader(status)
 	_, _ = w.Write([]byte(text))
@@ -57,6 +61,15 @@ func (s *MetadataServer) Say(status int, text string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.status, s.text = status, text
+}
+
+// Hold makes further answers wait until release is called.
+func (s *MetadataServer) Hold() (release func()) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	held := make(chan struct{})
+	s.held = held
+	return func() { close(held) }
 }
 
 // Reads returns how often it was asked.

@@ -133,6 +133,9 @@ func (w *work) join(row doorward.DirectoryUser, account doorward.Account, name s
 
 // invite sends an invitation, and returns its id.
 func (w *work) invite(address, name string) (string, error) {
+	if err := w.checkAllowed(address); err != nil { // it may have been allowed when the person was made
+		return "", err
+	}
 	inv, err := invite.ByDirectory(w.ctx, w.tx, w.con, address, name)
 	return inv.ID, err
 }

@@ -64,6 +64,9 @@ func (w *work) state(id string) (*doorward.DirectoryPerson, error) {
 	if err != nil || s == nil || s.UserID == "" || w.isDueRole {
 		return s, err
 	}
+	if isDue, err := w.tx.IsRoleDue(w.ctx, w.con.TenantID, s.UserID); err != nil || isDue {
+		return s, err // a group gave it that no mapping means any more, or gives none yet
+	}
 	mapped, err := w.tx.MappedRolesOf(w.ctx, w.con.TenantID, s.UserID)
 	s.Apart = !slices.Contains(slices.Concat(mapped, w.gave), s.Role)
 	return s, err

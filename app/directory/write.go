@@ -7,6 +7,7 @@ import (
 
 	"github.com/doorward/doorward"
 	"github.com/doorward/doorward/app/access"
+	"github.com/doorward/doorward/app/invite"
 	"github.com/doorward/doorward/app/member"
 	"github.com/doorward/doorward/internal/mailaddr"
 	"github.com/doorward/doorward/internal/scim"
@@ -136,10 +137,15 @@ func (w *work) checkAddress(userName string) (string, error) {
 	if err != nil {
 		return "", refuse(scim.InvalidValue, AdviceAddress, "Send an e-mail address as userName.")
 	}
-	if domains := w.tenant.Settings.AllowedDomains; len(domains) > 0 && !slices.Contains(domains, mailaddr.Domain(address)) {
-		return "", refuse(scim.InvalidValue, AdviceAllowed, "The settings of the tenant don't allow this address.")
+	return address, w.checkAllowed(address)
+}
+
+// checkAllowed refuses an address that the tenant's settings don't allow. Errors: invalidValue.
+func (w *work) checkAllowed(address string) error {
+	if !invite.IsAllowed(w.tenant.Settings, address) {
+		return refuse(scim.InvalidValue, AdviceAllowed, "The settings of the tenant don't allow this address.")
 	}
-	return address, nil
+	return nil
 }
 
 // checkUnique refuses a userName and an externalId that another person of the tenant, or of the connection, has. id is the

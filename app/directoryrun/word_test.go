@@ -1,6 +1,7 @@
 package directoryrun_test
 
 import (
+	"errors"
 	"slices"
 	"testing"
 
@@ -10,6 +11,7 @@ import (
 	"github.com/doorward/doorward/app/directoryrun"
 	"github.com/doorward/doorward/app/user"
 	"github.com/doorward/doorward/internal/scim"
+	"github.com/doorward/doorward/store"
 )
 
 // second returns another directory of the same tenant.
@@ -257,6 +259,57 @@ func TestUndoOfDeadInvitations(t *testing.T) {
 		}
 		if why := f.why(run, decided); why != doorward.UndoneChangedSince || f.pending(other) != 0 {
 			t.Errorf("who was invited by the run, and whose invitation was revoked by hand, is left as %q", why)
+		}
+	})
+}
+
+// A role that a mapping gave which was taken away is nobody's word, also while the roles of very many people are still to be
+// lowered: who is removed then doesn't come back with it.
+func TestUndoOfARoleThatIsDue(t *testing.T) {
+	apptest.OnEach(t, func(base *apptest.Fixture) {
+		f := newFixture(base)
+		id := f.make("ann@acme.example")
+		f.group("admins", id)
+		f.want(id, doorward.RoleAdmin, "by the mapping")
+		f.pause()
+		con, err := f.DB.Read().Connection(f.Context(), f.con)
+		f.NoError(err)
+		f.Exec(`DELETE FROM connection_mappings WHERE connection_id = $1`, f.con) // as the edit of an OWNER, whose node ends after it
+		_, err = f.DB.Write(f.Context(), func(tx *store.Tx) error { return tx.AddDueRoles(f.Context(), con, false, []string{id}) })
+		f.NoError(err)
+		f.remove(id)
+		undone := f.undo(f.last())
+		if role := f.roleOf(id); role == doorward.RoleAdmin {
+			t.Errorf("by the undo the role is %s", role)
+		}
+		if why := f.why(undone, id); why != doorward.UndoneRoleTooHigh {
+			t.Errorf("left as %q", why)
+		}
+	})
+}
+
+// An address that the tenant's settings have ceased to allow is invited neither by an undo nor by a directory that switches
+// on somebody whom it has made before.
+func TestNobodyIsInvitedWhomSettingsForbid(t *testing.T) {
+	apptest.OnEach(t, func(base *apptest.Fixture) {
+		f := newFixture(base)
+		removed, off := f.make("gus@elsewhere.example"), f.make("hal@elsewhere.example")
+		f.NoError(f.setActive(off, false))
+		f.pause()
+		f.remove(removed)
+		f.EditTenant(f.owner, func(s *doorward.TenantSettings) { s.AllowedDomains = []string{"acme.example"} })
+		undone := f.undo(f.last())
+		if why := f.why(undone, removed); why != doorward.Undone(doorward.CodeValidationFailed) {
+			t.Errorf("left as %q", why)
+		}
+		var refused *scim.Error
+		if err := f.setActive(off, true); !errors.As(err, &refused) || refused.Type != scim.InvalidValue {
+			t.Errorf("switched on: %v", err)
+		}
+		for _, address := range []string{"gus@elsewhere.example", "hal@elsewhere.example"} {
+			if n := f.pending(address); n != 0 {
+				t.Errorf("%s has %d invitations", address, n)
+			}
 		}
 	})
 }

@@ -11,8 +11,8 @@ import (
 )
 
 // ByDirectory invites somebody in a transaction of a connection's directory, and returns the invitation: also one that is
-// pending already, whose mail went out. email is canonical, and allowed in the tenant. Errors: quota_exceeded,
-// resend_too_soon.
+// pending already, whose mail went out. email is canonical. Errors: validation_failed if the tenant's settings don't allow
+// it, or don't any more; quota_exceeded, resend_too_soon.
 func ByDirectory(ctx context.Context, tx *access.Tx, c doorward.Connection, email, name string) (doorward.Invitation, error) {
 	pending, err := tx.PendingInvitation(ctx, c.TenantID, email)
 	if err == nil && pending.StateAt(tx.Now) == doorward.InvitationPending {
@@ -22,6 +22,9 @@ func ByDirectory(ctx context.Context, tx *access.Tx, c doorward.Connection, emai
 		return pending, err
 	}
 	tenant, err := tx.Tenant(ctx, c.TenantID)
+	if err == nil && !IsAllowed(tenant.Settings, email) {
+		err = doorward.InvalidFields(Offer{}.violations(tenant.Settings, email)...)
+	}
 	if err == nil {
 		err = checkQuota(ctx, tx, tenant)
 	}

@@ -15,6 +15,7 @@
 //	readnow.go      readings for somebody who waits
 //	unknown.go      readings because of responses by unknown certificates
 //	asking.go       how long a request asks
+//	waiting.go      how many of those wait, and of whom
 //	readings.go     readings that several requests need at once
 //	unread.go       readings that fail: when to try again, who is told
 //	examine.go      what a provider answers now, for the operator
@@ -32,7 +33,6 @@ import (
 	"errors"
 	"log/slog"
 	"net/netip"
-	"sync/atomic"
 	"time"
 
 	"github.com/doorward/doorward"
@@ -72,7 +72,7 @@ type Client struct {
 	warn func(error) // of what must not fail a sign-in
 
 	readings readings
-	waiting  atomic.Int64 // responses by unknown certificates
+	waiting  waiting // responses by unknown certificates
 }
 
 // New returns the client. base is the address of Doorward, without a slash at its end.

@@ -1,6 +1,7 @@
 package provider_test
 
 import (
+	"context"
 	"crypto/sha256"
 	"encoding/hex"
 	"fmt"
@@ -308,6 +309,47 @@ func TestReadingsForUnknown(t *testing.T) {
 		server.Say(http.StatusOK, apptest.SAMLMetadata(entity, a))
 		if changed, err := again(a); err != nil || !changed {
 			t.Errorf("once it can be read: changed %t, %v", changed, err)
+		}
+	})
+}
+
+// TestRaceWaitingPlaces: responses that wait for the metadata of one connection leave room for those of others, and those
+// that one client has sent for those of other clients.
+func TestRaceWaitingPlaces(t *testing.T) {
+	apptest.OnEach(t, func(f *apptest.Fixture) {
+		far := f.DB.Now().Add(1000 * time.Hour)
+		a, b := apptest.SAMLCertificate(far), apptest.SAMLCertificate(far)
+		_, hostile := f.Tenant()
+		_, owner := f.Tenant()
+		slow, fast := f.MetadataServer(apptest.SAMLMetadata(entity, a)), f.MetadataServer(apptest.SAMLMetadata(entity, a))
+		held, others := activeSAML(f, hostile, slow.Address()), activeSAML(f, owner, fast.Address())
+		release := slow.Hold()
+		ctx, cancel := context.WithTimeout(f.Context(), time.Minute)
+		defer cancel()
+		const sent = 300
+		ends := make(chan error, sent+1)
+		send := func(signer, client string) {
+			u := unknown(f, held.ID, b)
+			u.Signer, u.Client = signer, client
+			_, err := f.Node(0).Connections.ReadMetadataAgain(ctx, u)
+			ends <- err
+		}
+		for i := range sent {
+			go send(fmt.Sprint(i), "192.0.2.1")
+		}
+		for range sent - 256 { // the others wait, or are refused in a moment
+			if err := <-ends; !doorward.HasCode(err, doorward.CodeProviderUnavailable) {
+				t.Errorf("one of too many: %v", err)
+			}
+		}
+		fast.Say(http.StatusOK, apptest.SAMLMetadata(entity, b))
+		if changed, err := f.Node(0).Connections.ReadMetadataAgain(ctx, unknown(f, others.ID, b)); err != nil || !changed {
+			t.Errorf("of another connection: changed %t, %v", changed, err)
+		}
+		slow.Say(http.StatusOK, apptest.SAMLMetadata(entity, b))
+		release()
+		for range 256 {
+			<-ends
 		}
 	})
 }

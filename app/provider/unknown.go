@@ -25,7 +25,7 @@ const (
 	againSame = time.Minute
 	// againPoll is the pause between two looks at whether another node has read them.
 	againPoll = 200 * time.Millisecond
-	// againWaiting bounds how many responses wait on a node: anybody can send one, and each holds its form.
+	// againWaiting is how many responses wait on a node; of one connection, and of one client address, fewer: see waiting.
 	againWaiting = 256
 )
 
@@ -40,6 +40,7 @@ type Unknown struct {
 	ConnectionID string
 	Pending      bool
 	Signer       string // the fingerprint of the certificate that it names; empty: none
+	Client       string // the network of the client that has sent it
 	Arrived      time.Time
 	Judged       time.Time // when it was judged last
 }
@@ -52,10 +53,11 @@ type Unknown struct {
 // A provider that can't be read changes nothing, and is in the protocol: nobody knows whether the response is right.
 // Errors: provider_unavailable then, at once while that is what the last reading said, and where too many wait; unavailable.
 func (c *Client) ReadMetadataAgain(ctx context.Context, u Unknown) (changed bool, err error) {
-	defer c.waiting.Add(-1)
-	if c.waiting.Add(1) > againWaiting {
+	leave, ok := c.waiting.enter(u.ConnectionID, u.Client)
+	if !ok {
 		return false, unreadable(errWaiting)
 	}
+	defer leave()
 	changed, err = c.readings.do(ctx, readingOf{u.ConnectionID, u.Pending, u.Signer}, func() (bool, error) { return c.readFor(ctx, u) })
 	if errors.Is(err, context.DeadlineExceeded) {
 		err = unreadable(errWaiting)

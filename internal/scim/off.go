@@ -16,16 +16,30 @@ func SwitchesOff(operations []Operation) bool {
 	return u.Active != nil && !*u.Active
 }
 
-// OffInPut is SwitchesOff for the body of a PUT that ParseUser refuses.
+// OffInPut is SwitchesOff for the body of a PUT that is refused, also because a text in it isn't Unicode or has NUL.
 func OffInPut(body []byte) bool {
-	operations, err := activeIn(body, replace, path{})
+	text, err := inUnicode(body)
+	if err != nil {
+		return false
+	}
+	operations, err := activeIn(text, replace, path{})
 	return err == nil && SwitchesOff(operations)
 }
 
-// OffInPatch is SwitchesOff for the body of a PATCH that ParsePatch refuses: what is said of other attributes isn't read.
+// inUnicode returns the JSON with U+FFFD in place of what is no character, such as half of one that a directory has cut:
+// nobody's name may keep them in. A name of a member that is repeated stays a fault: which one counts isn't said.
+func inUnicode(body []byte) (jsontext.Value, error) {
+	return jsontext.AppendFormat(jsontext.Value{}, jsontext.Value(body), jsontext.AllowInvalidUTF8(true))
+}
+
+// OffInPatch is OffInPut for the body of a PATCH: what is said of other attributes isn't read.
 func OffInPatch(body []byte) bool {
 	var operations []Operation
-	err := eachMember(body, "", func(name string, value jsontext.Value) error {
+	text, err := inUnicode(body)
+	if err != nil {
+		return false
+	}
+	err = eachMember(text, "", func(name string, value jsontext.Value) error {
 		if lower(name) != "operations" || isNull(value) {
 			return nil
 		}

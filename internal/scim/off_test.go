@@ -17,6 +17,10 @@ func TestOffBesideFaults(t *testing.T) {
 		{`{"urn:ietf:params:scim:schemas:core:2.0:User": {"active": "false"}, "x[": 1}`, true, false},
 		{`{"active": "no", "userName": "ann"}`, false, false},
 		{`{"active": false, "ACTIVE": false}`, false, false}, // which one counts?
+		{`{"active": false, "active": true}`, false, false},
+		{`{"active": false, "displayName": "a\u0000\ud83d"}`, true, false},
+		{"{\"active\": false, \"displayName\": \"a\xf0\x9f\"}", true, false},
+		{`{"active": false, "displayName": "a`, false, false},
 		{`{"active.x": false}`, false, false},
 		{`{"urn:x:y": {"active": false}, "active": null}`, false, false},
 		{`[{"active": false}]`, false, false},
@@ -31,6 +35,7 @@ func TestOffBesideFaults(t *testing.T) {
 		{`{"Operations": [{"op": "replace", "path": "active[value eq \"x\"]", "value": false}]}`, false, false},
 		{`{"Operations": [{"op": "replace", "path": "urn:ietf:params:scim:schemas:core:2.0:Group:active", "value": false}]}`, false, false},
 		{`{"Operations": [7]}`, false, false},
+		{`{"Operations": [{"op": "replace", "path": "displayName", "value": "a\u0000\ud83d"}, {"op": "replace", "path": "active", "value": false}]}`, false, true},
 	} {
 		if got := OffInPut([]byte(c.body)); got != c.put {
 			t.Errorf("PUT %s: off is %t", c.body, got)

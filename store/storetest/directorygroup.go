@@ -204,5 +204,9 @@ func dueRoles(f *fixture) {
 	equal(f, f.value(f.Read().DueConnections(ctx, false)), any([]doorward.Connection{{ID: con.ID, TenantID: acme.ID}}))
 	f.write(func(tx *store.Tx) { noError(f, tx.DeleteDueRole(ctx, con.ID, false, ann.ID)) })
 	equal(f, f.value(f.Read().DueConnections(ctx, false)), any([]doorward.Connection(nil)))
+	for id, isDue := range map[string]bool{ann.ID: true, bob.ID: true, eve.ID: false} {
+		equal(f, f.value(f.Read().IsRoleDue(ctx, acme.ID, id)), any(isDue))
+	}
+	equal(f, f.value(f.Read().IsRoleDue(ctx, "tnt_none", ann.ID)), any(false))
 	equal(f, f.value(f.Read().DueRoles(ctx, con.ID, true, 10)), any(both))
 }

@@ -138,6 +138,7 @@ type shownLeft struct {
 var undoneReasons = []doorward.Undone{
 	doorward.UndoneChangedSince, doorward.UndoneErased, doorward.UndoneAddressTaken, doorward.UndoneNameTaken, doorward.UndoneRoleTooHigh, doorward.UndoneRoleGone,
 	doorward.UndoneOwner, doorward.UndoneJoined, doorward.UndoneFrozen, doorward.UndoneClosing, doorward.Undone(doorward.CodeLastOwner), doorward.Undone(doorward.CodeQuotaExceeded),
+	doorward.Undone(doorward.CodeValidationFailed),
 }
 
 func undoneKey(why doorward.Undone) string {

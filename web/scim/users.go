@@ -108,7 +108,8 @@ func (h *handler) patchUser(ctx context.Context, r request) (any, error) {
 // orOff returns the refusal of a body; but if it switches the person off all the same, it does that alone.
 func (h *handler) orOff(ctx context.Context, r request, id string, refused error, isOff func([]byte) bool) (any, error) {
 	var e *scim.Error
-	if !errors.As(refused, &e) || e.Status != http.StatusBadRequest || !isOff(*r.sent) {
+	isFault := errors.As(refused, &e) && e.Status == http.StatusBadRequest || doorward.HasCode(refused, doorward.CodeInvalidBody)
+	if !isFault || !isOff(*r.sent) {
 		return nil, refused
 	}
 	u, err := h.app.Directories.SwitchOff(ctx, r.Caller, id, refused)

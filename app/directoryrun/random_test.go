@@ -44,6 +44,7 @@ func newRandom(base *apptest.Fixture, seed uint64) *random {
 // seen is what an undo brings back of a person.
 type seen struct {
 	Role    doorward.Role
+	Floor   doorward.Role // what a hand has given
 	Reasons string
 	State   string
 	Pending int
@@ -55,6 +56,7 @@ func (r *random) see(id string) seen {
 	s := seen{Pending: r.pending(r.address[id])}
 	if m, err := r.member(id); err == nil {
 		s.Role, s.Reasons = m.Role, fmt.Sprint(slices.Sorted(slices.Values(m.Suspensions())))
+		s.Floor, _ = r.DB.Read().RoleFloor(r.Context(), m.TenantID, m.ID) // not found: none
 	}
 	u, err := r.Node(0).Directories.User(r.Context(), r.by(0), id)
 	if err == nil {

@@ -22,7 +22,7 @@ onScreens("sign-on in the console", everyScreen, ({ create, journey }) => {
 		const { page } = owner;
 		await owner.go("/console");
 		await owner.open("/console/sso");
-		await page.locator("header.top a[href$='/console/sso/new']").click();
+		await page.locator("a[href$='/console/sso/new']:visible").click();
 		await page.locator("[name=product][value=other]").check();
 		await owner.send("/console/sso/new", { name: "Acme ID" });
 		await page.locator("h1", { hasText: "Acme ID" }).waitFor();

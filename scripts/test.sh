@@ -35,8 +35,8 @@ needs=(
 	"zbar-tools:zbarimg"
 )
 
-# SimpleSAMLphp, a provider in tests, is unpacked from its package.
-[ -z "$full" ] || needs+=("php-cli:php" "php-mbstring:/usr/share/php*-mbstring" "php-xml:/usr/share/php*-xml")
+# SimpleSAMLphp, a provider in tests, is unpacked from its package; pysaml2 judges responses.
+[ -z "$full" ] || needs+=("xmlsec1:xmlsec1" "python3-pysaml2:/usr/lib/python3/dist-packages/saml2" "php-cli:php" "php-mbstring:/usr/share/php*-mbstring" "php-xml:/usr/share/php*-xml")
 
 has() { # COMMAND OR PATH...
 	local program

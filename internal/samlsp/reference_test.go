@@ -1,10 +1,14 @@
 package samlsp_test
 
 import (
+	"bytes"
 	"crypto/tls"
 	"crypto/x509"
 	"encoding/base64"
+	"encoding/json"
 	"encoding/pem"
+	"os"
+	"os/exec"
 	"slices"
 	"strings"
 	"testing"
@@ -13,6 +17,7 @@ import (
 	saml2 "github.com/russellhaering/gosaml2"
 	dsig "github.com/russellhaering/goxmldsig"
 
+	"github.com/doorward/doorward/internal/fulltest"
 	"github.com/doorward/doorward/internal/npmtest"
 	"github.com/doorward/doorward/internal/samlsp"
 	"github.com/doorward/doorward/internal/samlsp/fault"
@@ -43,15 +48,15 @@ type (
 	}
 )
 
-// ask runs testdata/reference.mjs.
-func ask(t *testing.T, w *world, responses []posedResponse, requests map[string]posedRequest) (answers answered) {
+// pose returns what is asked about the responses and requests.
+func pose(t *testing.T, w *world, responses []posedResponse, requests map[string]posedRequest) posed {
 	t.Helper()
 	w.config.Sign, w.config.Decrypt = ownKey(), otherKey()
 	private, err := x509.MarshalPKCS8PrivateKey(w.provider.Key)
 	if err != nil {
 		t.Fatal(err)
 	}
-	npmtest.Ask(t, posed{
+	return posed{
 		Provider: map[string]string{
 			"entityId": w.provider.EntityID, "ssoUrl": w.provider.SSOURL, "key": asPEM("PRIVATE KEY", private), "certificate": asPEM("CERTIFICATE", w.provider.Certificate),
 		},
@@ -59,7 +64,13 @@ func ask(t *testing.T, w *world, responses []posedResponse, requests map[string]
 			"entityId": w.config.EntityID, "acs": w.config.ACSURL, "metadata": string(samlsp.Metadata(w.config)), "certificate": asPEM("CERTIFICATE", derOf(ownKey())),
 		},
 		Responses: responses, Requests: requests,
-	}, &answers)
+	}
+}
+
+// ask runs testdata/reference.mjs.
+func ask(t *testing.T, w *world, responses []posedResponse, requests map[string]posedRequest) (answers answered) {
+	t.Helper()
+	npmtest.Ask(t, pose(t, w, responses, requests), &answers)
 	if len(answers.Judged) != len(responses) {
 		t.Fatalf("%d answers for %d responses", len(answers.Judged), len(responses))
 	}
@@ -134,10 +145,8 @@ func samples(t *testing.T) (all []sample) {
 	return all
 }
 
-// byNodeSAML judges the samples with @node-saml/node-saml.
-func byNodeSAML(t *testing.T, all []sample) (verdicts []verdict) {
+func posedOf(t *testing.T, all []sample) (responses []posedResponse) {
 	t.Helper()
-	var responses []posedResponse
 	for _, s := range all {
 		response := posedResponse{Form: base64.StdEncoding.EncodeToString([]byte(s.text)), RequestID: s.requestID, Certificates: []string{}}
 		for _, kept := range s.w.config.Provider.Certificates {
@@ -148,10 +157,40 @@ func byNodeSAML(t *testing.T, all []sample) (verdicts []verdict) {
 		}
 		responses = append(responses, response)
 	}
-	for _, judged := range ask(t, newWorld(t), responses, map[string]posedRequest{}).Judged {
-		verdicts = append(verdicts, verdict{judged.NameID, judged.Error})
+	return responses
+}
+
+// byNodeSAML judges the samples with @node-saml/node-saml.
+func byNodeSAML(t *testing.T, all []sample) []verdict {
+	t.Helper()
+	return ask(t, newWorld(t), posedOf(t, all), map[string]posedRequest{}).verdicts()
+}
+
+// byPySAML2 judges the samples with pysaml2 and xmlsec1.
+func byPySAML2(t *testing.T, all []sample) []verdict {
+	t.Helper()
+	questions, err := json.Marshal(pose(t, newWorld(t), posedOf(t, all), map[string]posedRequest{}))
+	if err != nil {
+		t.Fatal(err)
 	}
-	return verdicts
+	python := exec.CommandContext(t.Context(), "/usr/bin/python3", "testdata/pysaml2.py") // Debian's, which has python3-pysaml2
+	python.Stdin, python.Stderr = bytes.NewReader(questions), os.Stderr
+	out, err := python.Output()
+	if err != nil {
+		t.Fatal(err)
+	}
+	var answers answered
+	if err := json.Unmarshal(out, &answers); err != nil || len(answers.Judged) != len(all) {
+		t.Fatalf("%d answers for %d responses: %v", len(answers.Judged), len(all), err)
+	}
+	return answers.verdicts()
+}
+
+func (a answered) verdicts() (all []verdict) {
+	for _, judged := range a.Judged {
+		all = append(all, verdict{judged.NameID, judged.Error})
+	}
+	return all
 }
 
 // privateOf returns the private key of ours as PEM.
@@ -234,14 +273,32 @@ var otherwise = map[string]map[string]string{
 		"good for a second":                                     "has the clock of the machine",
 		"confirmed for a second":                                "has the clock of the machine",
 	},
+	"pysaml2": {
+		"SHA-1 of the digest alone":                          "takes SHA-1",
+		"SHA-1":                                              "takes SHA-1",
+		"SHA-1 of the response":                              "takes SHA-1",
+		"two EncryptedKeys":                                  "takes the first of several keys",
+		"encrypted with the key beside":                      "looks for the key within EncryptedData",
+		"encrypted with SHA-256 in OAEP":                     "knows no OAEP of XML Encryption 1.1",
+		"encrypted by CBC in an unsigned response":           "takes CBC",
+		"encrypted by RSA PKCS #1 v1.5":                      "takes RSA PKCS #1 v1.5",
+		"encrypted by RSA PKCS #1 v1.5 in a signed response": "takes RSA PKCS #1 v1.5",
+		"a request 10 min old":                               "has the clock of the machine",
+		"good for a second":                                  "has the clock of the machine",
+		"confirmed for a second":                             "has the clock of the machine",
+	},
 }
 
-// TestJudges compares with two implementations of others: what this package accepts they accept, with the same subject;
+// TestJudges compares with implementations of others, at full size with three: what this package accepts they accept, with the same subject;
 // and whatever is wrong with signatures and encryption they refuse, or take what was signed.
 func TestJudges(t *testing.T) {
 	install(t)
 	all := samples(t)
-	for judge, verdicts := range map[string][]verdict{"gosaml2": byGoSAML2(t, all), "node-saml": byNodeSAML(t, all)} {
+	judges := map[string][]verdict{"gosaml2": byGoSAML2(t, all), "node-saml": byNodeSAML(t, all)}
+	if fulltest.On() { // 100 processes of xmlsec1
+		judges["pysaml2"] = byPySAML2(t, all)
+	}
+	for judge, verdicts := range judges {
 		compared := 0
 		for i, theirs := range verdicts {
 			s := all[i]

@@ -34,8 +34,9 @@ func (r *Receiver) accept(ctx context.Context, by doorward.Caller, conID string,
 const judgedMost = 6
 
 // judge judges the response by what the connection signs in by now; if it is signed by none of the certificates, again
-// each time that the provider's metadata were read since, for some seconds. If they can't be read, that is no refusal. What can be known without the signature, such as the audience, isn't asked before: whoever has
-// begun a sign-in knows what to write there.
+// each time that the provider's metadata were read since, for some seconds. If they can't be read, that is no refusal.
+// What can be known without the signature, such as the audience, isn't checked before a reading: everybody who has begun
+// a sign-in knows what to write there.
 func (r *Receiver) judge(ctx context.Context, caller doorward.Caller, conID string, response samlsp.Response) (accepted Accepted, said samlsp.Asserted, err error) {
 	arrived := r.db.Now()
 	for times := 1; ; times++ {

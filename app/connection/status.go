@@ -73,8 +73,8 @@ func (c *Connections) disable(ctx context.Context, isDryRun bool, ended *Ended) 
 	}
 }
 
-// end ends the sessions that the connection has vouched for, and the sign-ins on their way to one, after its status has changed: a sign-in that
-// found it active is committed by then, see store.Tx.SignInByConnection.
+// end ends the sessions that the connection has vouched for, and the sign-ins on their way to one, after its status has
+// changed: a sign-in that found it active is committed by then, see store.Tx.SignInByConnection.
 func (c *Connections) end(ctx context.Context, tx *access.Tx, of doorward.Connection, isDryRun bool) (ended Ended, err error) {
 	issuer := doorward.Issuer(of.ID)
 	if isDryRun {

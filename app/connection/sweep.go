@@ -8,7 +8,8 @@ import (
 	"github.com/doorward/doorward/app/member"
 )
 
-// Sweep gives the roles that edits of mappings have left due, and sweeps what is kept of providers. Several nodes may sweep at the same time. Errors: unavailable.
+// Sweep gives the roles that edits of mappings have left due, and sweeps what is kept of providers. Several nodes may
+// sweep at the same time. Errors: unavailable.
 func (c *Connections) Sweep(ctx context.Context) error {
 	return errors.Join(c.sweepMappings(ctx), c.Client.Sweep(ctx))
 }

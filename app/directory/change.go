@@ -99,7 +99,7 @@ func (d *Directories) change(ctx context.Context, by doorward.Caller, id string,
 	})
 	var refused *addressRefused
 	if errors.As(err, &refused) && off {
-		return u, refused.error // nobody is told of a new name who is leaving
+		return u, refused.error // who is leaving gets no mail about a new name
 	}
 	if errors.As(err, &refused) {
 		return u, cmp.Or(d.tellRefused(ctx, by, refused), refused.error)

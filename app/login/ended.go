@@ -8,8 +8,8 @@ import (
 )
 
 // checkEnded refuses a sign-in by a connection that was disabled since it began, or whose provider has ended the
-// person's sign-ins since, or those of its own session. The caller has locked tenant and account, as the one who ends them does: it has
-// committed, or deletes the session that this one opens. Errors: sign_on_refused, unavailable.
+// person's sign-ins since, or those of its own session. The caller has locked tenant and account, as the one who ends them
+// does: it has committed, or deletes the session that this one opens. Errors: sign_on_refused, unavailable.
 func (e entry) checkEnded(ctx context.Context, tx *access.Tx) error {
 	p := e.proof
 	if p.Issuer == doorward.OwnIssuer {

@@ -120,8 +120,9 @@ func (s *SignOn) stillSigned(ctx context.Context, tx *access.Tx, h held) error {
 	return err
 }
 
-// notEnded refuses a sign-in by a connection that was disabled since it began, or of which the provider has ended the subject or the address since it began, since nobody here
-// may have them yet, or one of the names. login looks at the account and the provider's session of a sign-in. Errors: joining.Refusal.
+// notEnded refuses a sign-in by a connection that was disabled since it began, or of which the provider has ended the
+// subject, the address or one of the names since: nobody here may have them yet. login looks at the account and the
+// provider's session of a sign-in. Errors: joining.Refusal.
 func notEnded(ctx context.Context, tx *access.Tx, h held, names ...string) error {
 	names = append(names, doorward.EndedEverybody, doorward.EndedSubject(h.Issuer, h.Subject))
 	if address, err := mailaddr.Parse(h.Address); err == nil {

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"time"
 )
 
 const (
@@ -35,6 +36,26 @@ func EachDue[T any](idOf func(T) string, due func(limit int) ([]T, error), do fu
 				break // read again: if the database is unavailable, that fails and ends the loop
 			}
 		}
+	}
+	return errors.Join(errs...)
+}
+
+// noticesBefore are the times before the end of a secret, or of a provider's last certificate, at which OWNERs get a mail,
+// the last first: its notice makes the earlier ones undue.
+var noticesBefore = []struct {
+	number int
+	within time.Duration
+}{{3, 24 * time.Hour}, {2, 7 * 24 * time.Hour}, {1, 30 * 24 * time.Hour}}
+
+// EachEnding is EachDue for the notices before an end: ending returns what ends between two instants and hasn't had the
+// notice with the number, and notify gives it.
+func EachEnding[T any](now func() time.Time, idOf func(T) string, ending func(from, to time.Time, number, limit int) ([]T, error), notify func(one T, number int) error) error {
+	var errs []error
+	for _, notice := range noticesBefore {
+		errs = append(errs, EachDue(idOf, func(limit int) ([]T, error) {
+			from := now()
+			return ending(from, from.Add(notice.within), notice.number, limit)
+		}, func(one T) error { return notify(one, notice.number) }))
 	}
 	return errors.Join(errs...)
 }

@@ -10,13 +10,6 @@ import (
 	"github.com/doorward/doorward/store"
 )
 
-// noticesBefore are the times before the end of a secret at which OWNERs are told, the last first: its
-// notice makes the earlier ones undue.
-var noticesBefore = []struct {
-	number int
-	within time.Duration
-}{{3, day}, {2, 7 * day}, {1, 30 * day}}
-
 // Sweep tells OWNERs of secrets that end soon, gives roles that are due, and deletes old runs with their effects. Several
 // nodes may sweep at the same time. Errors: unavailable.
 func (d *Directories) Sweep(ctx context.Context) error {
@@ -31,12 +24,9 @@ func (d *Directories) Sweep(ctx context.Context) error {
 			return tx.DeleteOldRefusals(ctx, tx.Now.Add(-refusedFor), limit)
 		}),
 	}
-	for _, notice := range noticesBefore {
-		errs = append(errs, access.EachDue(func(s store.ExpiringSecret) string { return s.ID }, func(limit int) ([]store.ExpiringSecret, error) {
-			now := d.db.Now()
-			return d.db.Read().ExpiringSCIMSecrets(ctx, now, now.Add(notice.within), notice.number, limit)
-		}, func(s store.ExpiringSecret) error { return d.notifyBefore(ctx, s, notice.number) }))
-	}
+	errs = append(errs, access.EachEnding(d.db.Now, func(s store.ExpiringSecret) string { return s.ID }, func(from, to time.Time, number, limit int) ([]store.ExpiringSecret, error) {
+		return d.db.Read().ExpiringSCIMSecrets(ctx, from, to, number, limit)
+	}, func(s store.ExpiringSecret, number int) error { return d.notifyBefore(ctx, s, number) }))
 	return errors.Join(append(errs, d.sweepRoles(ctx))...)
 }
 

@@ -2,7 +2,6 @@ package provider
 
 import (
 	"context"
-	"errors"
 	"time"
 
 	"github.com/doorward/doorward"
@@ -10,23 +9,11 @@ import (
 	"github.com/doorward/doorward/store"
 )
 
-// noticesBefore are the times before the end of a secret, or of a provider's last certificate, at which OWNERs are told, the last first: its
-// notice makes the earlier ones undue.
-var noticesBefore = []struct {
-	number int
-	within time.Duration
-}{{3, day}, {2, 7 * day}, {1, 30 * day}}
-
 // sweepSecrets tells OWNERs of secrets that end soon. Of several nodes one does.
 func (c *Client) sweepSecrets(ctx context.Context) error {
-	var errs []error
-	for _, notice := range noticesBefore {
-		errs = append(errs, access.EachDue(func(s store.ExpiringSecret) string { return s.ID }, func(limit int) ([]store.ExpiringSecret, error) {
-			now := c.db.Now()
-			return c.db.Read().ExpiringSecrets(ctx, now, now.Add(notice.within), notice.number, limit)
-		}, func(s store.ExpiringSecret) error { return c.notifyBefore(ctx, s, notice.number) }))
-	}
-	return errors.Join(errs...)
+	return access.EachEnding(c.db.Now, func(s store.ExpiringSecret) string { return s.ID }, func(from, to time.Time, number, limit int) ([]store.ExpiringSecret, error) {
+		return c.db.Read().ExpiringSecrets(ctx, from, to, number, limit)
+	}, func(s store.ExpiringSecret, number int) error { return c.notifyBefore(ctx, s, number) })
 }
 
 func (c *Client) notifyBefore(ctx context.Context, s store.ExpiringSecret, number int) error {
@@ -47,14 +34,9 @@ func (c *Client) notifyBefore(ctx context.Context, s store.ExpiringSecret, numbe
 // sweepCertificates tells OWNERs of active connections whose provider's last certificate ends soon. Of several nodes one
 // does.
 func (c *Client) sweepCertificates(ctx context.Context) error {
-	var errs []error
-	for _, notice := range noticesBefore {
-		errs = append(errs, access.EachDue(func(e store.EndingCertificates) string { return e.ConnectionID }, func(limit int) ([]store.EndingCertificates, error) {
-			now := c.db.Now()
-			return c.db.Read().EndingCertificates(ctx, now, now.Add(notice.within), notice.number, limit)
-		}, func(e store.EndingCertificates) error { return c.notifyOfCertificate(ctx, e, notice.number) }))
-	}
-	return errors.Join(errs...)
+	return access.EachEnding(c.db.Now, func(e store.EndingCertificates) string { return e.ConnectionID }, func(from, to time.Time, number, limit int) ([]store.EndingCertificates, error) {
+		return c.db.Read().EndingCertificates(ctx, from, to, number, limit)
+	}, func(e store.EndingCertificates, number int) error { return c.notifyOfCertificate(ctx, e, number) })
 }
 
 func (c *Client) notifyOfCertificate(ctx context.Context, e store.EndingCertificates, number int) error {

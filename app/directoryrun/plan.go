@@ -113,7 +113,8 @@ func (u *undoing) withoutJoined(places []doorward.DirectoryPlace) (kept []doorwa
 
 // changedBetween returns why the person is left as they are if somebody else has decided about the person between two
 // effects of the run: what they were before the one isn't what the other has left. Such a decision is no part of the run,
-// and nobody can know what would be without it. Roles by groups follow their mappings and aren't looked at; the floor shows those that were given by hand.
+// and nobody can know what would be without it. Roles by groups follow their mappings and aren't looked at; the floor shows
+// those that were given by hand.
 func changedBetween(effects []doorward.DirectoryEffect) (doorward.Undone, error) {
 	for i, e := range effects[min(len(effects), 1):] {
 		left, err := parsed[doorward.DirectoryPerson](effects[i].After)

@@ -332,7 +332,7 @@ func (c *Call) frame(v View) (Frame, error) {
 		Form: c.form, Faults: map[string]string{},
 	}
 	if m := c.Site().App.Access.KnownMaintenance(); m.On {
-		f.Paused = c.wordsFor(p.words).paused(m.Reason)
+		f.Paused = p.wordsFor(c).paused(m.Reason)
 	}
 	if v.FormReturns || v.KeepsReturn {
 		f.Return, f.Dropped = c.ReturnTo(), c.dropped
@@ -340,7 +340,7 @@ func (c *Call) frame(v View) (Frame, error) {
 	if f.Posted = !front.Safe(c.R.Method); f.Posted {
 		f.Sent, f.Upload = c.sent(), c.upload
 	}
-	return f, f.placeFaults(c, c.wordsFor(p.words))
+	return f, f.placeFaults(c, p.wordsFor(c))
 }
 
 // choices returns the languages to switch to. On a page that answers a form they are
@@ -438,7 +438,7 @@ func (c *Call) Explain(refusal error) (string, error) {
 		return "", err
 	}
 	const anyPage = "" // no messages of one page
-	return c.wordsFor(p.words).explain(anyPage, e)
+	return p.wordsFor(c).explain(anyPage, e)
 }
 
 // Text returns the message of the key in the person's language. Errors: there is none.
@@ -465,17 +465,19 @@ func (c *Call) RoleName(r doorward.Role) (string, error) {
 	return words.role(r)
 }
 
-// linkKey ends the keys of messages for the holder of a set-up link, who has no role, no account and no session.
-const linkKey = ".link"
-
-// wordsFor returns the words with those messages about errors that are the caller's.
-func (c *Call) wordsFor(words catalogue) catalogue {
-	if c.Caller.Kind != doorward.BySetupLink {
-		return words
+// wordsFor returns the page's messages for the caller.
+func (p page) wordsFor(c *Call) catalogue {
+	if c.Caller.Kind == doorward.BySetupLink {
+		return p.ofLink
 	}
-	own := maps.Clone(words)
-	for key, message := range words {
-		if name, isOfLink := strings.CutSuffix(key, linkKey); isOfLink && strings.HasPrefix(key, "error.") {
+	return p.words
+}
+
+// ofLink returns the messages with those about errors that are for holders of set-up links.
+func (c catalogue) ofLink() catalogue {
+	own := maps.Clone(c)
+	for key, message := range c {
+		if name, isOfLink := strings.CutSuffix(key, byLink); isOfLink && strings.HasPrefix(key, "error.") {
 			own[name] = message
 		}
 	}

@@ -352,7 +352,8 @@ func checkKey(check string) string {
 	return ""
 }
 
-// byLink ends the key of an advice for somebody who has only the set-up link: what to do is up to its maker.
+// byLink ends the keys of messages for somebody who has only a set-up link, without a role, an account or a session: what
+// to do is up to its maker.
 const byLink = ".link"
 
 // adviceFor returns AdviceKey, or the key of the message for those who have only the link of the maker.

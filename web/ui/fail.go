@@ -125,7 +125,7 @@ func (c *Call) errorPage(e *doorward.Error) (ErrorPage, error) {
 	if err != nil {
 		return ErrorPage{}, err
 	}
-	words := c.wordsFor(p.words)
+	words := p.wordsFor(c)
 	wait, err := words.waitText(e.RetryAfter)
 	problem, key := e.Code.Problem(), c.pageKey(e)
 	texts := []string{key + ".text"}

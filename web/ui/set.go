@@ -34,7 +34,8 @@ type Set struct {
 // page is a page in one language.
 type page struct {
 	*template.Template
-	words catalogue
+	words  catalogue
+	ofLink catalogue // words for the holders of set-up links, see catalogue.ofLink
 }
 
 // NewSet returns the set of own's templates in html and messages in text, in addition to
@@ -117,6 +118,7 @@ func (s *Set) catalogue(tag string, own *texts.File) (catalogue, error) {
 }
 
 func (s *Set) parseIn(l Language, words catalogue, into map[string]page) error {
+	ofLink := words.ofLink()
 	base := template.New("").Option("missingkey=error").Funcs(words.helpers())
 	for _, f := range s.files {
 		for _, name := range shared {
@@ -146,7 +148,7 @@ func (s *Set) parseIn(l Language, words catalogue, into map[string]page) error {
 			if err != nil {
 				return err
 			}
-			into[l.Tag+" "+key] = page{t, words}
+			into[l.Tag+" "+key] = page{t, words, ofLink}
 		}
 	}
 	return nil

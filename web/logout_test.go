@@ -90,7 +90,8 @@ func randomCookies(n int) opt {
 }
 
 // TestLogoutOfUnknownSessionsTakesFewTransactions counts the writing transactions by PostgreSQL's
-// transaction ids. Background work also writes, so the minimum of several runs counts.
+// transaction ids. Background work and tests beside it also write, so the minimum of several runs
+// counts, and it may be a tenth of what a transaction for each session would take.
 func TestLogoutOfUnknownSessionsTakesFewTransactions(t *testing.T) {
 	t.Parallel()
 	dsn := dbtest.Postgres(t)
@@ -106,14 +107,14 @@ func TestLogoutOfUnknownSessionsTakesFewTransactions(t *testing.T) {
 		}
 		return n
 	}
-	const many = 100
+	const many = 500
 	least := int64(1 << 40)
 	for range 5 {
 		before := transactions()
 		d.send(t, "POST /api/v2/auth/logout", nil, randomCookies(many)).ok(http.StatusNoContent)
 		least = min(least, transactions()-before)
 	}
-	if least > 3 {
+	if least > many/10 {
 		t.Errorf("the end of %d sessions that don't exist took %d transactions", many, least)
 	}
 }

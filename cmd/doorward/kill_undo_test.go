@@ -47,7 +47,7 @@ func killInAnUndo(t *testing.T, dsn string) {
 	other := *s
 	other.addr = freeport.AddressOn("localhost")
 	other.start("--clock-offset", "3m")
-	other.waitUntil("the undo to end", func() bool { return s.count(`SELECT count(*) FROM directory_runs WHERE undo_state = 'done'`) == 1 })
+	other.waitWithin(5*waitTimeout, "the undo to end", func() bool { return s.count(`SELECT count(*) FROM directory_runs WHERE undo_state = 'done'`) == 1 })
 	for what, query := range map[string]string{
 		"people are as before the run": `SELECT undone FROM directory_runs WHERE left_as_is = 0`,
 		"effects are marked":           `SELECT count(*) FROM directory_effects WHERE undone = 'done'`,

@@ -48,7 +48,7 @@ var docStartSignOn = front.Doc{
 	Query: []front.Parameter{
 		{Name: "return", Description: "Where the browser goes after the sign-in: an address below the base URL, or one that `--return-to` allows; any other is ignored", Example: "https://app.example.com/inbox"},
 		{Name: "loginHint", Description: "The address of the person, for the provider", Example: "ann@acme.example"},
-		{Name: "stepup", Description: "The challenge of step_up_required, which has the method sso: the provider signs the same person in again, and the session is proved by that"},
+		{Name: "stepup", Description: "The challenge of step_up_required, which has the method sso: the provider signs the same person in again, and the session is proved by that. For a browser without a session of this connection it is an ordinary sign-in"},
 		{Name: "test", Description: "The id of a test"},
 	},
 	Headers: []front.Parameter{{Name: "Location", Description: "The provider, or the page /sso/{con}"}},

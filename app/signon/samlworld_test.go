@@ -173,9 +173,15 @@ func (p *samlProvider) answer(b *browser, address string) url.Values {
 	return form
 }
 
-// post posts the form to acs, and returns the query with which the browser goes to the callback.
-func (b *browser) post(form url.Values) (url.Values, error) {
-	return b.signOn().Receive(b.s.w.Context(), b.by, b.s.conID, form)
+// post posts the form to acs, again while the node judges too many others, and returns the query with which
+// the browser goes to the callback.
+func (b *browser) post(form url.Values) (query url.Values, err error) {
+	for {
+		query, err = b.signOn().Receive(b.s.w.Context(), b.by, b.s.conID, form)
+		if err == nil || !strings.Contains(err.Error(), "too many SAML responses are being judged") {
+			return query, err
+		}
+	}
 }
 
 // samlSite is site with a provider of SAML, whose metadata have an address.

@@ -159,6 +159,66 @@ describe("the details of an event", { timeout: 30 * timeout }, () => {
 	}
 });
 
+/** tight returns the names of rows with less than 5rem, and what reaches beyond its cell. */
+function tight() {
+	const cells = [...document.querySelectorAll(":is(.list, .sessions) tbody :is(th, td)")].filter((e) => e.checkVisibility());
+	return cells.flatMap((cell) => {
+		const box = cell.getBoundingClientRect();
+		const isCut = (e) => e !== cell && (getComputedStyle(e).overflowX !== "visible" || isCut(e.parentElement));
+		const beyond = getComputedStyle(cell).overflowX === "visible" && [...cell.querySelectorAll("*")].find((e) => !e.matches(".unseen") && e.getBoundingClientRect().right > box.right + 1 && !isCut(e.parentElement));
+		if (cell.tagName === "TH" && box.width < 80) return [`${cell.textContent.trim()} has ${box.width} pixels`];
+		return beyond ? [`${beyond.outerHTML} leaves its cell`] : [];
+	});
+}
+
+describe("lists on a tablet", { timeout: 30 * timeout }, () => {
+	let viewer;
+	before(async () => {
+		viewer = await Viewer.create(`http://localhost:${site.address().port}`, "desktop-light-de");
+		await viewer.page.setViewportSize({ width: 768, height: 1024 });
+	});
+	after(() => viewer.context.close());
+	for (const name of ["people", "invitations", "keys", "webhooks", "webhook", "roles", "role-members", "connections", "connection-identities", "connection-protocol", "domains", "runs", "run", "policyversions", "person-sessions",
+		"operator", "operatordeliveries", "operatormails", "operatornodes"]) {
+		test(name, async () => {
+			for (const language of rendered.get(`console/${name}`)) {
+				await viewer.go(`/console/${language}-${name}.html`);
+				assert.deepEqual(await viewer.page.evaluate(tight), [], language);
+			}
+		});
+	}
+});
+
+describe("what a script adds", { timeout: 30 * timeout }, () => {
+	let viewer;
+	before(async () => { viewer = await Viewer.create(`http://localhost:${site.address().port}`, "desktop-dark-en", { timezoneId: "Asia/Tokyo" }); });
+	after(() => viewer.context.close());
+
+	test("the local time, with UTC in brackets", async () => {
+		const texts = async (name) => { await viewer.go(`/console/en-${name}.html`); return (await viewer.page.locator(":has(> time[data-clock])").allInnerTexts()).join(" | "); };
+		assert.match(await texts("domain"), /21 October 2026 at 21:00 \(12:00 UTC\)/);
+		assert.match(await texts("webhookdelivery"), /21 November 2026 at 20:55:00 \(11:55:00 UTC\)/);
+		const late = await viewer.page.evaluate(() => {
+			const time = document.createElement("time");
+			Object.assign(time, { dateTime: "2026-11-20T22:00:00Z", title: "20 November 2026, 22:00:00 UTC", innerHTML: "<bdi>20 November 2026, 22:00 UTC</bdi>" });
+			time.dataset.clock = "";
+			const main = document.querySelector("main");
+			main.replaceChildren(time);
+			dispatchEvent(new CustomEvent("refresh", { detail: main }));
+			return main.innerText;
+		});
+		assert.equal(late, "21 November 2026 at 07:00 (20 November 2026, 22:00 UTC)");
+	});
+
+	test("a name that is cut has a title", async () => {
+		await viewer.go("/console/en-connections.html");
+		const [short, long] = ["Acme Okta", "A provider with a long name"].map((name) => viewer.page.locator("th .line a", { hasText: name }).first());
+		for (const name of [short, long]) await name.hover();
+		assert.equal(await short.getAttribute("title"), null);
+		assert.match(await long.getAttribute("title"), /^A provider with a long name .* name/);
+	});
+});
+
 /** What a page about one object may be high on a desktop, in pixels. Lists and the trail are longer. */
 const longest = 1240;
 

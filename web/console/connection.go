@@ -113,7 +113,7 @@ func (h *console) connectionPage(ctx context.Context, c *ui.Call) (ui.View, erro
 	}
 	err = h.fillTab(ctx, c, &body)
 	v := ui.View{Page: "connection", Title: "sso.title", Note: note, Body: body, Wide: true}
-	if slices.Contains([]string{"setup", "keys", "certificates", "test", "directory"}, body.Tabs.Current) {
+	if slices.Contains([]string{"setup", "keys", "certificates", "test", "access", "directory"}, body.Tabs.Current) {
 		v.Scripts = []string{"secret.js"}
 	}
 	return v, err

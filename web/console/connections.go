@@ -54,12 +54,12 @@ func (p provider) State() string { return "sso.state." + string(p.Status) }
 
 // Tags are shown below the name.
 func (p provider) Tags() ui.Tags {
-	tags := ui.Tags{State: p.State(), Kinds: p.Warnings(), About: p.ProductName()}
+	tags := ui.Tags{State: p.State(), Warnings: p.Warnings(), About: p.ProductName()}
 	if p.IsDirectory() {
-		tags.Kinds = append([]string{"scim.alone"}, tags.Kinds...)
+		tags.Kinds = append(tags.Kinds, "scim.alone")
 	}
 	if p.IsSAML() {
-		tags.Kinds = append([]string{"saml.protocol"}, tags.Kinds...)
+		tags.Kinds = append(tags.Kinds, "saml.protocol")
 	}
 	return tags
 }
@@ -90,12 +90,7 @@ func (p provider) ProductName() string { return ui.ProductName(p.Product) }
 
 // Warnings are the keys of messages about what is left to do.
 func (p provider) Warnings() (all []string) {
-	if p.SecretEnds() != nil || p.DirectoryEnds() != nil {
-		all = append(all, "sso.warn.secret")
-	}
-	if p.CertificateEnds() != nil {
-		all = append(all, "sso.warn.certificate")
-	}
+	all = append(p.warned("sso.warn.secret", p.SecretEnds(), p.DirectoryEnds()), p.warned("sso.warn.certificate", p.CertificateEnds())...)
 	if p.HasNoCertificate() {
 		all = append(all, "sso.warn.nocertificate")
 	}
@@ -105,6 +100,19 @@ func (p provider) Warnings() (all []string) {
 		all = append(all, "sso.warn.untested")
 	}
 	return all
+}
+
+// warned is the key of the message that something ends soon or, if one of the ends has passed, that it has ended;
+// nothing without an end.
+func (p provider) warned(key string, ends ...*time.Time) []string {
+	ends = slices.DeleteFunc(ends, func(end *time.Time) bool { return end == nil })
+	switch {
+	case len(ends) == 0:
+		return nil
+	case slices.ContainsFunc(ends, func(end *time.Time) bool { return p.HasEnded(*end) }):
+		return []string{key + ".ended"}
+	}
+	return []string{key}
 }
 
 // IsTested reports whether a test has passed of exactly what is in force.

@@ -76,6 +76,9 @@ func (s pageData) TenantIcon() ui.Avatar { return ui.Avatar{Name: s.Tenant.Name,
 
 // PageIcon is the shape of the icon of the list that the page belongs to.
 func (s pageData) PageIcon(f ui.Frame) string {
+	if f.Page == "domain" {
+		return icons["domains"] // as the search shows it
+	}
 	for _, g := range navigation {
 		for _, l := range g.Links {
 			if l.Current(f) != "" {

@@ -51,7 +51,7 @@ func operatorSamples() []uitest.Sample {
 	act := func(name string) operatorAct {
 		return operatorAct{operatorTenant: operatorTenant{opened: all, usedTenant: items[0], DestroyedAt: noon.AddDate(0, 0, 14)}, Act: name, Sessions: 412, DaysLeft: 14}
 	}
-	wrong := ui.Frame{Alert: true, Faults: map[string]string{"confirm": "This is not the name."}, Form: url.Values{"confirm": {"acme"}}}
+	wrong := ui.Frame{Alert: true, Faults: map[string]string{"confirm": uitest.Said("fault.confirm.mismatch")}, Form: url.Values{"confirm": {"acme"}}}
 	return []uitest.Sample{
 		{Name: "operator", View: wide("operator", list)},
 		{Name: "operator-none", View: wide("operator", none)},

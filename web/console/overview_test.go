@@ -31,7 +31,7 @@ func TestRangeOfTheChart(t *testing.T) {
 		days, _, _ := strings.Cut(want, " ")
 		_, table, _ := strings.Cut(page, `id="chart-title-table"`)
 		table, _, _ = strings.Cut(table, "</table>")
-		if rows := strings.Count(table, `<th scope="row">`); fmt.Sprint(rows) != days {
+		if rows := strings.Count(table, `<th role="rowheader" scope="row">`); fmt.Sprint(rows) != days {
 			t.Errorf("%q: the chart shows %d days, want %s", query, rows, days)
 		}
 	}

@@ -99,7 +99,7 @@ func due(v ui.View) ui.View {
 
 // concernedSamples are pages with a message above them, one of them inside the page of an error.
 func concernedSamples(people ui.View) []uitest.Sample {
-	failed := failure{basePage, ui.ErrorPage{Title: "A policy refuses this", Text: "Your role allows this, but the policy “office-hours” refuses it: People are invited between 8 and 18 o'clock.", Support: true, Home: true}}
+	failed := failure{basePage, ui.ErrorPage{Title: uitest.Said("error.forbidden.title"), Text: uitest.Said("error.forbidden.text"), Home: true}}
 	return []uitest.Sample{
 		{Name: "failure", View: due(ui.View{Page: "error", Body: failed}), Frame: owner},
 		{Name: "people-due", View: due(people), Frame: owner},
@@ -144,7 +144,7 @@ func webhookSamples() []uitest.Sample {
 		{Name: "webhook-disabled", View: sampledHookPage(2, "deliveries"), Frame: owner},
 		{Name: "webhook-keylost", View: withLostKey(sampledHookPage(2, "signing")), Frame: owner},
 		{Name: "webhooknew", View: wide("webhooknew", newWebhook{pageData: basePage, Events: eventChoicesOf([]string{"user.*", "invitation.accept"})}), Frame: owner},
-		{Name: "webhooknew-refused", View: wide("webhooknew", newWebhook{pageData: basePage, Events: eventChoicesOf(nil)}), Frame: refusedWith(map[string]string{"url": "Use an address of the internet.", "events": "Choose an event."})},
+		{Name: "webhooknew-refused", View: wide("webhooknew", newWebhook{pageData: basePage, Events: eventChoicesOf(nil)}), Frame: refusedWith("url.address_refused", "events.required")},
 		{Name: "webhooksecret", View: ui.View{Page: "webhooksecret", Scripts: []string{"secret.js"}, Body: webhookSecret{pageData: basePage, Hook: sampledHooks()[0], Secret: "whsec_" + strings.Repeat("q83vEjRW", 5) + "q80=", Rotated: true}}, Frame: owner},
 		{Name: "webhookact", View: ui.View{Page: "webhookact", Title: "hooks.delete.title", Body: webhookQuestion{pageData: basePage, Hook: sampledHooks()[0], Act: "delete", Danger: true, Waiting: 12}}, Frame: owner},
 		{Name: "webhookdelivery", View: wide("webhookdelivery", sampledDelivery()), Frame: owner},
@@ -170,7 +170,7 @@ func policySamples() []uitest.Sample {
 		{Name: "policy", View: sampledPolicy(), Frame: owner},
 		{Name: "policy-observes", View: sampledObservingPolicy(), Frame: owner},
 		{Name: "policy-none", View: wide("policy", policyPage{pageData: basePage, Examples: policyExampleNames, Modes: policyModes, Mode: policy.Enforces, Minutes: "10", TimeZone: "Europe/Berlin", MaxMinutes: 60, Types: "entity Role;"}), Frame: owner},
-		{Name: "policy-refused", View: sampledPolicyFaults(), Frame: refusedWith(map[string]string{"name": "The name is missing."})},
+		{Name: "policy-refused", View: sampledPolicyFaults(), Frame: refusedWith()},
 		{Name: "policy-planned", View: sampledPlan(), Frame: owner},
 		{Name: "policyversions", View: wide("policyversions", policyVersions{basePage, middlePage(sorting{}), sampledPolicyVersions()}), Frame: owner},
 		{Name: "policyversion", View: sampledPolicyVersion("policyversion"), Frame: owner},
@@ -189,7 +189,7 @@ func samples() []uitest.Sample {
 	saved.Done = "done.suspend"
 	inviting := owner
 	inviting.Form = url.Values{"role": {string(doorward.RoleUser)}}
-	refused := refusedWith(map[string]string{"name": "The name is missing.", "allowedEmailDomains": "This is not a domain.", "accent": "This is not a colour.", "logo": "This is not a PNG."})
+	refused := refusedWith("name.required", "allowedEmailDomains.invalid", "accent.invalid", "logo.invalid")
 	refusedForm := refused
 	refusedForm.Form = url.Values{"name": {""}, "invitationDays": {"30"}, "keepEventsDays": {"0"}, "allowedEmailDomains": {"acme,example"}}
 	conflicting := owner
@@ -198,8 +198,8 @@ func samples() []uitest.Sample {
 	naming.Form = url.Values{"owner": {members[0].Email}}
 	editing := owner
 	editing.Form = url.Values{"roleName": {string(sampledRoles()[4].Name)}, "about": {sampledRoles()[4].About}}
-	tooSoon := refusedWith(nil)
-	tooSoon.Fault = "This invitation was sent a moment ago. Try again in 60 seconds."
+	tooSoon := refusedWith()
+	tooSoon.Fault = uitest.Said("notice.invitation_not_pending")
 	revoked := sampledInvitations()[0]
 	revoked.State = doorward.InvitationRevoked
 	listed := wide("people", people{basePage, middlePage(peopleSorting), highestFirst(nil), sampledMembers(), "/api/v2/users?format=spreadsheet", sampledChoice(highestFirst(nil))})
@@ -235,7 +235,7 @@ func samples() []uitest.Sample {
 		{Name: "audit-none", View: wide("audit", trail{pageData: basePage, eventTable: eventTable{pager: pager{Filter: filters(url.Values{"request": {"req_none"}, "ip": {"2001:db8::7f"}})}}, Export: "?format=spreadsheet", Presets: presets(filters(url.Values{"request": {"req_none"}}), noon)}), Frame: owner},
 		{Name: "operatorlink", View: ui.View{Page: "operatorlink"}},
 		{Name: "operatorlink-over", View: ui.View{Page: "operatorlink", Note: "operatorlink.over"}},
-		{Name: "operatorlink-refused", View: ui.View{Page: "operatorlink"}, Frame: ui.Frame{Alert: true, Fault: "This link is not valid, or not any more."}},
+		{Name: "operatorlink-refused", View: ui.View{Page: "operatorlink"}, Frame: ui.Frame{Alert: true, Fault: uitest.Said("notice.operatorlink.invalid_code")}},
 		{Name: "settings", View: wide("settings", sampledSettings("general")), Frame: owner},
 		{Name: "settings-sessions", View: wide("settings", sampledSettings("sessions")), Frame: owner},
 		{Name: "settings-factors", View: wide("settings", sampledSettings("factors")), Frame: owner},
@@ -260,7 +260,7 @@ func samples() []uitest.Sample {
 		{Name: "key-disabled", View: sampledKeyPage(1, "about"), Frame: owner},
 		{Name: "key-revoked", View: sampledKeyPage(3, "about"), Frame: owner},
 		{Name: "keynew", View: sampledKeyForm(), Frame: naming},
-		{Name: "keynew-refused", View: sampledKeyForm(), Frame: refusedWith(map[string]string{"name": "The name is missing.", "permissions": "Choose a permission.", "allowedIps": "This is not an address."})},
+		{Name: "keynew-refused", View: sampledKeyForm(), Frame: refusedWith("name.required", "permissions.required", "allowedIps.invalid")},
 		{Name: "keysecret", View: ui.View{Page: "keysecret", Scripts: []string{"secret.js"}, Body: keySecret{pageData: basePage, Key: sampledKeys()[0], Secret: sampledSecret, Rotated: true}}, Frame: owner},
 		{Name: "keyact", View: ui.View{Page: "keyact", Title: "keys.revoke.title", Body: keyQuestion{pageData: basePage, Key: sampledKeys()[0], Act: "revoke", Danger: true}}, Frame: owner},
 		{Name: "roles", View: wide("roles", roleList{pageData: basePage, Items: sampledRoles()}), Frame: owner},
@@ -269,22 +269,26 @@ func samples() []uitest.Sample {
 		{Name: "role-activity", View: wide("role", sampledRolePage(4, "activity")), Frame: owner},
 		{Name: "role-members", View: wide("role", sampledRolePage(4, "members")), Frame: owner},
 		{Name: "rolenew", View: sampledRoleForm(roleEntry{}), Frame: owner},
-		{Name: "rolenew-refused", View: sampledRoleForm(roleEntry{}), Frame: refusedWith(map[string]string{"roleName": "Use capital letters.", "permissions": "Choose a permission."})},
+		{Name: "rolenew-refused", View: sampledRoleForm(roleEntry{}), Frame: refusedWith("roleName.invalid", "permissions.required")},
 		{Name: "roleedit", View: sampledRoleForm(sampledRoles()[4]), Frame: editing},
 		{Name: "rolechange", View: ui.View{Page: "rolechange", Body: sampledRoleChange()}, Frame: owner},
 		{Name: "roleend", View: ui.View{Page: "roleend", Body: roleEnd{pageData: basePage, Role: sampledRoles()[4], Members: 12, Invitations: 1, Keys: 2, CallerHasRole: true, Replacements: []replacement{
 			{Role: doorward.RoleUser, Gains: additionalActions(nil, doorward.RoleUser, doorward.RoleViewer)}, {Role: doorward.RoleViewer, Loses: []ui.Permission{ui.Describe(doorward.BuiltIn(), doorward.MessageSend)}},
 		}}}, Frame: owner},
 		{Name: "close", View: ui.View{Page: "close", Body: closing{pageData: basePage, People: 5210, Open: 12, Affected: ended{Sessions: 310}, DestroyedAt: noon.AddDate(0, 0, 14), DaysLeft: 14}}, Frame: owner},
-		{Name: "close-refused", View: ui.View{Page: "close", Body: closing{pageData: basePage, People: 5210, Open: 12, Affected: ended{Sessions: 310}, DestroyedAt: noon.AddDate(0, 0, 14), DaysLeft: 14}}, Frame: refusedWith(map[string]string{"confirm": "This is not the name."})},
+		{Name: "close-refused", View: ui.View{Page: "close", Body: closing{pageData: basePage, People: 5210, Open: 12, Affected: ended{Sessions: 310}, DestroyedAt: noon.AddDate(0, 0, 14), DaysLeft: 14}}, Frame: refusedWith("confirm.mismatch")},
 		{Name: "closed", View: ui.View{Page: "closed", Body: closing{pageData: basePage, Affected: ended{Sessions: 310}, DestroyedAt: noon.AddDate(0, 0, 14)}}},
 	})
 }
 
-// refusedWith is the frame of a form that was refused, with the faults by field.
-func refusedWith(faults map[string]string) ui.Frame {
+// refusedWith is the frame of a form that was refused, with a fault for each field and code, such as "name.required".
+func refusedWith(faults ...string) ui.Frame {
 	f := owner
-	f.Posted, f.Alert, f.Faults = true, true, faults
+	f.Posted, f.Alert, f.Faults = true, true, map[string]string{}
+	for _, fault := range faults {
+		field, _, _ := strings.Cut(fault, ".")
+		f.Faults[field] = uitest.Said("fault." + fault)
+	}
 	return f
 }
 
@@ -293,7 +297,7 @@ func sampledRows() []chosenRow {
 	return []chosenRow{
 		{ID: members[1].ID, Email: members[1].Email, Affected: ended{Sessions: 2, Invitations: 1, Keys: 1, Webhooks: 1}},
 		{ID: members[2].ID, Name: members[2].Name, Email: members[2].Email, Unchanged: true},
-		{ID: members[0].ID, Name: members[0].Name, Email: members[0].Email, Protected: true, Fault: "This is the last active owner. An organisation keeps at least one: make somebody else an owner first."},
+		{ID: members[0].ID, Name: members[0].Name, Email: members[0].Email, Protected: true, Fault: uitest.Said("notice.last_owner")},
 	}
 }
 
@@ -945,8 +949,8 @@ func withWord(p person) person {
 }
 
 func importSamples() []uitest.Sample {
-	unproved := refusedWith(nil)
-	unproved.Fault, unproved.StepUp = "Prove first who you are.", true
+	unproved := refusedWith()
+	unproved.Fault, unproved.StepUp = uitest.Said("notice.step_up_required"), true
 	return []uitest.Sample{
 		{Name: "import", View: ui.View{Page: "import", Wide: true, Body: sampledImport(nil)}, Frame: owner},
 		{Name: "import-unsent", View: ui.View{Page: "import", Wide: true, Body: sampledImport(nil)}, Frame: unproved},
@@ -987,6 +991,6 @@ func sampledSent() []invite.Sent {
 
 func sampledPartOfImport() importPage {
 	page := sampledImport(sampledSent()[:50])
-	page.Why, page.NeedsProof = "Prove first who you are.", true
+	page.Why, page.NeedsProof = uitest.Said("notice.step_up_required"), true
 	return page
 }

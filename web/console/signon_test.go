@@ -246,7 +246,7 @@ func TestSecretsOfAConnection(t *testing.T) {
 	lacks(t, page, "another secret", providersSecret)
 	b.post(at+"/secrets?tab=secrets", url.Values{"clientSecret": {"one more"}}, http.StatusConflict, "There are two secrets already")
 	secret := b.findOn(regexp.MustCompile(at+`/secret/(ccs_[a-z0-9]+)`), page)
-	b.get(at+"/secret/"+secret, http.StatusOK, "Delete the client secret?", "f it</bdi>")
+	b.get(at+"/secret/"+secret, http.StatusOK, "Delete the client secret?", "f it</code>")
 	lacks(t, b.submit(at+"/secret/"+secret, url.Values{}, "The client secret is deleted"), secret)
 	b.get(at+"/secret/"+secret, http.StatusNotFound)
 	b.submit(at+"/edit", s.parameters(b, at, map[string]string{"clientAuth": "private_key_jwt"}), `?tab=keys"`)

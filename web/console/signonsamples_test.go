@@ -33,18 +33,18 @@ func signOnSamples() []uitest.Sample {
 	}
 	confirming := sampledSSOPolicy(true)
 	confirming.CanConfirm = true
-	unproved := refusedWith(nil)
-	unproved.Fault = "The record was not found."
+	unproved := refusedWith()
+	unproved.Fault = uitest.Said("notice.domain_not_proved")
 	people := []connection.Person{{UserID: "usr_ann", Email: members[0].Email, Sessions: 2}, {UserID: "usr_ben", Email: members[1].Email}}
 	return append(samlSamples(), []uitest.Sample{
 		{Name: "connections", View: ui.View{Page: "connections", Title: "sso.title", Wide: true, Body: list}, Frame: owner},
 		{Name: "connections-none", View: ui.View{Page: "connections", Title: "sso.title", Wide: true, Body: connectionList{pageData: basePage, Tabs: sampledTabs("connections")}}, Frame: owner},
 		{Name: "connectionnew", View: ui.View{Page: "connectionnew", Title: "sso.new", Wide: true, Body: newConnection{basePage, "okta", "oidc"}}, Frame: owner},
-		{Name: "connectionnew-refused", View: ui.View{Page: "connectionnew", Title: "sso.new", Wide: true, Body: newConnection{basePage, "other", "scim"}}, Frame: refusedWith(map[string]string{"name": "Enter a name."})},
+		{Name: "connectionnew-refused", View: ui.View{Page: "connectionnew", Title: "sso.new", Wide: true, Body: newConnection{basePage, "other", "scim"}}, Frame: refusedWith("name.required")},
 		{Name: "connection", View: sampledConnection(1, "setup"), Frame: owner},
 		{Name: "connection-draft", View: sampledConnection(2, "setup"), Frame: owner},
 		{Name: "connection-pending", View: sampledConnection(0, "setup"), Frame: owner},
-		{Name: "connection-refused", View: sampledConnection(2, "setup"), Frame: refusedWith(map[string]string{"issuer": "No provider answers there."})},
+		{Name: "connection-refused", View: sampledConnection(2, "setup"), Frame: refusedWith("issuer.multi_tenant_issuer")},
 		{Name: "connection-secrets", View: sampledConnection(0, "secrets"), Frame: owner},
 		{Name: "connection-keys", View: sampledConnection(1, "keys"), Frame: owner},
 		{Name: "connection-test", View: sampledTestPage(1, doorward.TestPassed), Frame: owner},
@@ -55,7 +55,7 @@ func signOnSamples() []uitest.Sample {
 		{Name: "connection-access", View: sampledConnection(1, "access"), Frame: owner},
 		{Name: "connection-identities", View: sampledConnection(1, "identities"), Frame: owner},
 		{Name: "connection-directory", View: sampledConnection(0, "directory"), Frame: owner},
-		{Name: "directory-draft", View: sampledDirectory(doorward.OtherProduct, "directory"), Frame: refusedWith(map[string]string{"name": "Enter a name."})},
+		{Name: "directory-draft", View: sampledDirectory(doorward.OtherProduct, "directory"), Frame: refusedWith("name.required")},
 		{Name: "directory-okta", View: sampledDirectory(doorward.Okta, "directory"), Frame: owner},
 		{Name: "directory-ping", View: sampledDirectory(doorward.Ping, "directory"), Frame: owner},
 		{Name: "directory-access", View: sampledDirectory(doorward.Okta, "access"), Frame: owner},
@@ -74,11 +74,11 @@ func signOnSamples() []uitest.Sample {
 		{Name: "run", View: wide("run", sampledRun(0)), Frame: owner},
 		{Name: "run-undone", View: wide("run", sampledRun(2)), Frame: owner},
 		{Name: "runundo", View: ui.View{Page: "runundo", Title: "runs.undo.title", Body: sampledUndo()}, Frame: owner},
-		{Name: "runundo-late", View: ui.View{Page: "runundo", Title: "runs.undo.title", Body: undoQuestion{pageData: basePage, Connection: sampledProviders()[0], Run: sampledRuns().Items[3]}}, Frame: refusedWith(nil)},
+		{Name: "runundo-late", View: ui.View{Page: "runundo", Title: "runs.undo.title", Body: undoQuestion{pageData: basePage, Connection: sampledProviders()[0], Run: sampledRuns().Items[3]}}, Frame: owner},
 		{Name: "connectionact-scim-secret", View: act("scim-secret", connectionQuestion{Of: "scs_1", Part: "dwc_w0eB…g3VC"}), Frame: owner},
 		{Name: "connectionact-secret", View: act("secret", connectionQuestion{Of: "ccs_1", Part: "9xQ2"}), Frame: owner},
 		{Name: "domains", View: wide("domains", domainList{pageData: basePage, Tabs: sampledTabs("domains"), Items: sampledDomains()}), Frame: owner},
-		{Name: "domains-none", View: wide("domains", domainList{pageData: basePage, Tabs: sampledTabs("domains")}), Frame: refusedWith(map[string]string{"domain": "Write a domain as in acme.example."})},
+		{Name: "domains-none", View: wide("domains", domainList{pageData: basePage, Tabs: sampledTabs("domains")}), Frame: refusedWith("domain.invalid")},
 		{Name: "domain", View: sampledDomainPage(1, false), Frame: owner},
 		{Name: "domain-lapsed", View: sampledDomainPage(2, false), Frame: owner},
 		{Name: "domain-unproved", View: sampledDomainPage(1, true), Frame: unproved},
@@ -126,7 +126,7 @@ func sampledConnection(n int, tab string) ui.View {
 	p := sampledProviders()[n]
 	address := "https://auth.acme.example/api/v2/auth/sso/con_6tqm7x3yh4n6rj7wd2c5tpae7k/"
 	body := connectionPage{
-		pageData: basePage, Connection: p, Guide: ui.Guide{Product: p.Product, Callback: address + "callback", Start: address + "start"}, Mappings: p.Mappings, Domains: []string{"acme.example"},
+		pageData: basePage, Connection: p, Guide: ui.Guide{Product: p.Product, Callback: address + "callback", Start: address + "start", Revoke: address + "revoke", Logout: address + "backchannel-logout"}, Mappings: p.Mappings, Domains: []string{"acme.example"},
 		Form: ui.StoredParameters(p.Edited()),
 		Keys: []ui.PublishedKey{{ID: "jN3w1p0mQk2r7t", Alg: "ES256"}, {ID: "b8Xc5s9vLz4y6u", Alg: "ES256"}}, Roles: highestFirst(nil)[1:],
 		Activity: sampledActivity("connection", p.ID), pager: pager{Filter: filters(url.Values{}), Next: "?cursor=next", From: 1, To: 3, Total: 163},
@@ -146,7 +146,7 @@ func sampledConnection(n int, tab string) ui.View {
 	body.State = ui.NewDirectoryState(p.Connection, p.SCIM, sampledDirectoryFaults()[0], "")
 	body.LastRun = &sampledRuns().Items[1]
 	v := ui.View{Page: "connection", Title: "sso.title", Body: body, Wide: true}
-	if tab == "setup" || tab == "keys" || tab == "test" || tab == "directory" {
+	if tab == "setup" || tab == "keys" || tab == "test" || tab == "access" || tab == "directory" {
 		v.Scripts = []string{"secret.js"}
 	}
 	return v

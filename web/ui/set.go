@@ -167,6 +167,15 @@ func (s *Set) page(own *texts.File, tag, name string) (page, error) {
 	return p, nil
 }
 
+// Message returns a message as a page has it in the language, and an error if it has none with the key.
+func (s *Set) Message(l Language, page, key string) (string, error) {
+	p, err := s.page(nil, l.Tag, page)
+	if err != nil {
+		return "", err
+	}
+	return p.words.say(key)
+}
+
 // helpers are what templates can call, in the language of the catalogue.
 func (c catalogue) helpers() template.FuncMap {
 	return template.FuncMap{

@@ -9,15 +9,16 @@ import (
 // Tags are what the head of a page about one object says below its name, in this order. Its template
 // is "tags".
 type Tags struct {
-	State string        // key of the message of its state; empty for none
-	Role  doorward.Role // empty for none
-	Kinds []string      // keys of messages
-	About string        // what somebody wrote about it, or the address of a person
+	State    string        // key of the message of its state; empty for none
+	Role     doorward.Role // empty for none
+	Kinds    []string      // keys of messages
+	Warnings []string      // keys of messages about what is left to do
+	About    string        // what somebody wrote about it, or the address of a person
 }
 
 // IsEmpty reports whether there is nothing to say.
 func (t Tags) IsEmpty() bool {
-	return t.State == "" && t.Role == "" && len(t.Kinds) == 0 && t.About == ""
+	return t.State == "" && t.Role == "" && len(t.Kinds)+len(t.Warnings) == 0 && t.About == ""
 }
 
 // Tones of states, as classes of a tag: a good state has none.

@@ -79,9 +79,9 @@ func TestAvatarOfNobody(t *testing.T) {
 
 // The head of a page has its tags in one order.
 func TestOrderOfTags(t *testing.T) {
-	page := rendered(t, `{{template "tags" .}}`, Tags{About: "For the shop", Kinds: []string{"factor.none"}, Role: doorward.RoleAdmin, State: "status.suspended"})
+	page := rendered(t, `{{template "tags" .}}`, Tags{About: "For the shop", Warnings: []string{"sso.warn.secret"}, Kinds: []string{"factor.none"}, Role: doorward.RoleAdmin, State: "status.suspended"})
 	at := -1
-	for _, part := range []string{"tag alarm", "Administrator", "No second factor", "For the shop"} {
+	for _, part := range []string{"tag alarm", "Administrator", "No second factor", "tag warm", "For the shop"} {
 		next := strings.Index(page, part)
 		if next <= at {
 			t.Errorf("%q is missing or comes too early: %s", part, page)

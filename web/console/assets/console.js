@@ -24,7 +24,7 @@ function close(except) {
 	for (const menu of document.querySelectorAll(`:is(${menus})[open]`)) if (menu !== except) menu.open = false;
 }
 
-// Times of day are in UTC; the local time is put before them.
+// Times of day are in UTC; the local time is put before them, and UTC in brackets.
 prepare(document);
 addEventListener("refresh", (event) => prepare(event.detail)); // see live.js
 
@@ -52,8 +52,8 @@ function countChosen() {
 
 // A name that ends in an ellipsis is shown whole while the pointer is on it.
 addEventListener("pointerover", ({ target }) => {
-	const cut = target.closest?.(".line > :is(a, bdi), .sub");
-	if (cut && cut.scrollWidth > cut.clientWidth) cut.title = cut.textContent;
+	const cut = target.closest?.(".line > :is(a, bdi), .sub, .hit bdi, .reason");
+	if (cut && (cut.scrollWidth > cut.clientWidth || cut.scrollHeight > cut.clientHeight)) cut.title = cut.textContent;
 });
 
 // A filter that is chosen with a pointer applies at once. With the keyboard, each arrow key would be
@@ -139,18 +139,25 @@ function prepare(within) {
 	for (const link of within.querySelectorAll(".row-menu > a")) link.replaceWith(menuOf(link));
 	for (const find of within.querySelectorAll(".choices-box > .find")) find.hidden = find.parentElement.querySelectorAll(".option").length < 7;
 	if (within.querySelector(".list input[name=id]")) within.querySelector(".all")?.removeAttribute("hidden");
-	const format = new Intl.DateTimeFormat(region(), { dateStyle: "long", timeStyle: "medium" });
-	for (const time of within.querySelectorAll("time[datetime*=T][title]")) {
-		const at = new Date(time.dateTime);
-		if (at.getTimezoneOffset() === 0) continue;
-		const local = format.format(at);
-		time.title = `${local} (${time.title})`;
-		if (!("clock" in time.dataset)) continue;
-		const before = document.createElement("bdi");
-		before.className = "local";
-		before.textContent = local;
-		time.before(before, " ");
-	}
+	for (const time of within.querySelectorAll("time[datetime*=T][title]")) addLocalTime(time);
+}
+
+/** addLocalTime puts the local time into the title of a time of day, and before one that is shown: to the
+ * second if that is. What is shown of UTC is then its date only where that is another day. */
+function addLocalTime(time) {
+	const at = new Date(time.dateTime);
+	if (at.getTimezoneOffset() === 0) return;
+	const written = (options, timeZone) => new Intl.DateTimeFormat(region(), { ...options, timeZone }).format(at);
+	time.title = `${written({ dateStyle: "long", timeStyle: "medium" })} (${time.title})`;
+	if (!("clock" in time.dataset)) return;
+	const timeStyle = time.dataset.clock === "seconds" ? "medium" : "short";
+	const before = document.createElement("bdi");
+	before.className = "local";
+	before.textContent = written({ dateStyle: "long", timeStyle });
+	const isSameDay = written({ dateStyle: "short" }) === written({ dateStyle: "short" }, "UTC");
+	if (isSameDay) time.firstElementChild.textContent = `${written({ timeStyle }, "UTC")} UTC`;
+	time.before(before, " (");
+	time.after(")");
 }
 
 // Ctrl K, or ⌘ K, opens the search: its page, or the palette where this page can send requests.

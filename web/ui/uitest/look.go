@@ -2,6 +2,7 @@ package uitest
 
 import (
 	"bytes"
+	"html"
 	"regexp"
 	"strings"
 	"testing"
@@ -11,6 +12,13 @@ import (
 	"github.com/doorward/doorward/web/ui"
 )
 
+// message is what stands in a sample for the text of a message, see Said.
+var message = regexp.MustCompile(`\[\[([\w.]+)\]\]`)
+
+// Said stands in a sample for what a page says with its own message, such as a fault: the text is then that of the
+// language, as in life.
+func Said(key string) string { return "[[" + key + "]]" }
+
 // Rendered returns the HTML of a sample in a language.
 func Rendered(t *testing.T, set *ui.Set, s Sample, l ui.Language) string {
 	t.Helper()
@@ -18,7 +26,13 @@ func Rendered(t *testing.T, set *ui.Set, s Sample, l ui.Language) string {
 	if err := set.Render(&page, FrameOf(s, l)); err != nil {
 		t.Fatalf("%s in %s: %v", s.Name, l.Tag, err)
 	}
-	return page.String()
+	return message.ReplaceAllStringFunc(page.String(), func(found string) string {
+		text, err := set.Message(l, s.View.Page, message.FindStringSubmatch(found)[1])
+		if err != nil {
+			t.Errorf("%s in %s: %v", s.Name, l.Tag, err)
+		}
+		return html.EscapeString(text)
+	})
 }
 
 var (

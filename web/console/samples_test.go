@@ -900,7 +900,10 @@ func onTab(current string, names ...string) ui.Tabs {
 }
 
 // scripts are those of pages, besides console.js.
-var scripts = map[string]string{"settings": "settings.js", "operatorlink": "code.js"}
+var scripts = map[string]string{
+	"settings": "settings.js", "operatorlink": "code.js", "operator": "code.js", "operatortenant": "code.js", "operatoract": "code.js",
+	"operatortrail": "code.js", "operatornodes": "code.js", "operatormails": "code.js", "operatordeliveries": "code.js",
+}
 
 // refreshed are the pages that keep themselves up to date, unless they answer a form.
 var refreshed = []string{"overview", "people", "person", "invitations", "audit", "keys", "webhooks", "webhook", "webhookdelivery", "connections", "runs", "run"}

@@ -690,6 +690,9 @@ func sampledEffect(wasLines, wouldLines string) *effect {
 		doorward.AuditRead:      is(policy.Refused, policy.Allowed, platform, granted),
 		doorward.MessageSend:    is(policy.Allowed, policy.Refused, granted, network),
 	}
+	unnamed := changed[doorward.AuditRead]
+	unnamed.WasBecause.First = append(unnamed.WasBecause.First, policy.Cause{Kind: policy.ByPolicy, Platform: true})
+	changed[doorward.AuditRead] = unnamed
 	s := effectSource{wasLines: wasLines, wouldLines: wouldLines, labels: actionLabels(policyActions(nil))}
 	rules := doorward.NewRules(doorward.RulesVersion{}, doorward.BuiltIn(), []doorward.CustomRole{{Name: "REVIEWER", Permissions: []doorward.Action{doorward.UserRead}}})
 	for _, role := range rules.Roles() {

@@ -473,6 +473,8 @@ func TestAnyUserAgent(t *testing.T) {
 				t.Errorf("user agent %q became %q", agent, got)
 			}
 		}
+		token := d.token(t, owner.Email, with("User-Agent", "a\u009b2J\u202eb\tc d")) // what a terminal or a line would obey
+		d.send(t, "GET /api/v2/auth/session", nil, as(token)).ok(http.StatusOK).is("session.userAgent", "a2Jbc d")
 		if got := fmt.Sprint(d.send(t, "GET /api/v2/sessions", nil, as(owner.Token())).ok(http.StatusOK).at("items")); !strings.Contains(got, "DROP TABLE") {
 			t.Errorf("sessions are %s", got)
 		}

@@ -155,6 +155,51 @@ func TestOperatorPoliciesSeeNoRolesOfTenants(t *testing.T) {
 	})
 }
 
+// A plan says that the operator's policies may refuse, and names none that is about one person or thing: its id and reason
+// may tell of another tenant. It names those that are about all. The tenant's own are always named.
+func TestPlanNamesNobodyElsewhere(t *testing.T) {
+	onBoth(t, func(t *testing.T, d *server) {
+		acme, beta := d.Tenant("Acme"), d.Tenant("Beta")
+		bob := acme.Join("bob@acme.example", "USER")
+		d.ApplyModel(fmt.Sprintf(`actions:
+  invoice.pay: {roles: [OWNER, ADMIN, USER]}
+  invoice.void: {roles: [OWNER, ADMIN, USER], resource: invoice}
+resources: {invoice: {amount: long}}
+policies: |
+  @id("acme-fraud") @reason("Bob of Acme is investigated.")
+  forbid(principal == User::"%[1]s", action, resource);
+  @id("acme-late") @reason("Bob of Acme works by day.")
+  forbid(principal, action, resource) when { principal == User::"%[1]s" && context.now < datetime("2000-01-01") };
+  @id("acme-mail") @reason("Bob's address is old.")
+  forbid(principal is User, action, resource) when { principal.email == "bob@acme.example" };
+  @id("acme-invoice") @reason("Acme disputes it.")
+  forbid(principal, action == Action::"invoice.void", resource == invoice::"acme-17");
+  @id("acme-only") @reason("Acme is late.")
+  forbid(principal, action, resource) when { resource == Tenant::"%[2]s" && context.now < datetime("2000-01-01") };
+  @id("night") @reason("By day only.")
+  forbid(principal, action, resource) when { context.hour < 6 };
+`, bob.ID, acme.ID))
+		const text = `@id("own") @reason("Bob, too.") forbid(principal, action in [Action::"invoice.pay", Action::"invoice.void"], resource) when { principal == User::"usr_x" };`
+		of := func(p *doorwardtest.Person) string {
+			return string(d.send(t, "POST "+planPath, m{"text": text}, as(p.Token())).ok(http.StatusOK).body)
+		}
+		plan := of(beta.Owner)
+		for _, name := range []string{"acme-", "Bob of", "Bob's", "Acme"} {
+			if strings.Contains(plan, name) {
+				t.Errorf("the plan of another tenant has %q: %s", name, plan)
+			}
+		}
+		for _, want := range []string{`{"kind":"policy","id":"night","line":`, `"reason":"By day only.","platform":true},{"kind":"policy","id":"","platform":true}`, `"id":"own"`, `"reason":"Bob, too."`} {
+			if !strings.Contains(plan, want) {
+				t.Errorf("the plan lacks %s: %s", want, plan)
+			}
+		}
+		if plan := of(acme.Owner); !strings.Contains(plan, "acme-only") || strings.Contains(plan, "acme-fraud") {
+			t.Errorf("the plan of their tenant is %s", plan)
+		}
+	})
+}
+
 // Users of the model are subjects, but not for a service that is limited to tenants.
 func TestWhoSeesTheModelsUsers(t *testing.T) {
 	onSQLite(t, func(t *testing.T, d *server) {

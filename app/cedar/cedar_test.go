@@ -100,6 +100,26 @@ func TestVerdict(t *testing.T) {
 	}
 }
 
+// A reason that an earlier version has taken is made to fit, in the texts of tenants and of the platform: the policy goes on
+// to refuse.
+func TestStoredReasonFits(t *testing.T) {
+	long := `@id("a") @reason("\u{1b}[2J` + strings.Repeat("ü", maxReason) + `") forbid(principal, action == Action::"invoice.read", resource);`
+	tenants, leftOut, err := ParseStored(long, invoiceSchema(t))
+	if err != nil || len(leftOut) > 0 {
+		t.Fatal(leftOut, err)
+	}
+	platforms, faults := ParseStoredPlatform(long, platformSchema(t, entitiesJSON))
+	if len(faults) > 0 {
+		t.Fatal(faults)
+	}
+	for _, set := range []*Set{tenants, platforms} {
+		v := set.Prepare(admin).Verdict("invoice.read", &request)
+		if !v.Refused || len(v.Reason) > maxReason || !strings.HasPrefix(v.Reason, " [2Jü") || !strings.HasSuffix(v.Reason, "ü…") {
+			t.Errorf("the verdict is %+v", v)
+		}
+	}
+}
+
 func TestFaults(t *testing.T) {
 	const head = `@id("a") forbid(principal, action, resource)`
 	for _, c := range []struct {
@@ -113,6 +133,10 @@ func TestFaults(t *testing.T) {
 		{"no id", "\n  forbid(principal, action, resource);", []Code{MissingID}, 2},
 		{"long id", `@id("` + strings.Repeat("i", maxID+1) + `") forbid(principal, action, resource);`, []Code{TooLarge}, 1},
 		{"longest id", `@id("` + strings.Repeat("i", maxID) + `") forbid(principal, action, resource);`, nil, 0},
+		{"long reason", "@id(\"a\")\n@reason(\"" + strings.Repeat("r", maxReason+1) + `") forbid(principal, action, resource);`, []Code{TooLarge}, 2},
+		{"longest reason", `@id("a") @reason("` + strings.Repeat("r", maxReason) + `") forbid(principal, action, resource);`, nil, 0},
+		{"reason of a terminal", `@id("a") @reason("\u{1b}[2J") forbid(principal, action, resource);`, []Code{Syntax}, 1},
+		{"reason that turns the text around", `@id("a") @reason("\u{202e}on") forbid(principal, action, resource);`, []Code{Syntax}, 1},
 		{"id with NUL", `@id("a\0") forbid(principal, action, resource);`, []Code{Syntax}, 1},
 		{"two ids", head + ";\n" + head + ";", []Code{DuplicateID}, 2},
 		{"several faults", "forbid(principal, action, resource);\nforbid(;\n" + `@id("c") permit(principal, action, resource);`, []Code{MissingID, Syntax, OnlyForbid}, 1},
@@ -180,6 +204,7 @@ func TestPlacesOfFaults(t *testing.T) {
 		{"types", "@id(\"a\")\nforbid(principal is\n  Usr, action, resource)\nwhen { context.hour > 3 && (\n  context.kind > 1 || false) };", "3:3: unrecognized entity type `Usr` (did you mean User?)"},
 		{"types of operands", "@id(\"a\")\nforbid(principal, action, resource)\nwhen { context.hour > 3 && (\n  context.kind > 1 ||\n false) };", "4:3: unexpected type: expected datetime, or duration, or Long but saw String"},
 		{"an action and an attribute", "@id(\"a\")\nforbid(principal, action in [Action::\"tenant.read\",\nAction::\"x\"], resource)\nwhen { context.a == 1 };", "3:9: there is no action Action::\"x\"\n4:16: attribute `a` in context not found"},
+		{"long reason", `@id("a") forbid(principal, action, resource); @reason("` + strings.Repeat("r", 600) + `") @id("b") forbid(principal, action, resource);`, `1:48: the @reason of the policy "b" has 600 bytes; 512 are the most`},
 		{"two ids", "@id(\"a\") forbid(principal, action, resource);\n@reason(\"b\")\n@id(\"a\") forbid(principal, action, resource);", `3:2: two policies have the id "a"`},
 	} {
 		t.Run(c.name, func(t *testing.T) {

@@ -133,6 +133,25 @@ func (s *Set) Describe(order int) Verdict {
 	return (&residual{policy: s.policies[order]}).verdict(false, "")
 }
 
+// IsAboutOne reports whether the policy at an index of the text's order names somebody or something by id, or reads
+// addresses, in the view of a tenant. Roles, actions and the tenant itself don't count.
+func (s *Set) IsAboutOne(order int, tenant string) (is bool) {
+	p, own := s.policies[order].ast, types.NewEntityUID(typeTenant, types.String(tenant))
+	isOne := func(uid types.EntityUID) bool { return uid.Type != typeRole && uid.Type != typeAction && uid != own }
+	is = slices.ContainsFunc(slices.Concat(scopeEntities(p.Principal), scopeEntities(p.Resource)), isOne)
+	inspect(p, func(n ast.IsNode) bool {
+		switch n := n.(type) {
+		case ast.NodeValue:
+			uid, ok := n.Value.(types.EntityUID)
+			is = is || ok && isOne(uid)
+		case ast.NodeTypeAccess:
+			is = is || isPrincipal(n.Arg) && n.Value == "email"
+		}
+		return true
+	})
+	return is
+}
+
 // Conditions returns what each policy says without its annotations, in one form whatever the spaces
 // and comments are, in the order of the text. Policies with the same condition refuse the same.
 func (s *Set) Conditions() []string {

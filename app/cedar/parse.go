@@ -15,6 +15,8 @@ import (
 	"github.com/cedar-policy/cedar-go/x/exp/ast"
 	"github.com/cedar-policy/cedar-go/x/exp/schema/resolved"
 	"github.com/cedar-policy/cedar-go/x/exp/schema/validate"
+
+	"github.com/doorward/doorward"
 )
 
 // maxChecks bounds the work of checking the types of a text: for each policy, its nodes times
@@ -60,9 +62,10 @@ func Parse(text string, schema *Schema) (*Set, Faults) {
 
 // ParseStored reads a text that had no faults under an earlier schema. It leaves out the
 // policies that have one under this schema, and returns the first fault of each, by id. An
-// error holds the faults that no schema allows, such as those of syntax.
+// error holds the faults that no schema allows, such as those of syntax. A reason that
+// is faulty today is made to fit: what has refused goes on to refuse.
 func ParseStored(text string, schema *Schema) (set *Set, leftOut map[string]Fault, err error) {
-	r := &reader{schema: schema, checks: math.MaxInt, leftOut: map[string]Fault{}}
+	r := &reader{schema: schema, checks: math.MaxInt, leftOut: map[string]Fault{}, stored: true}
 	set, faults := r.readSet(text, limits{MaxBytes, MaxPolicies})
 	if len(faults) > 0 {
 		return nil, nil, faults
@@ -74,6 +77,7 @@ func ParseStored(text string, schema *Schema) (set *Set, leftOut map[string]Faul
 type reader struct {
 	schema   *Schema
 	platform bool             // the text is a platform's
+	stored   bool             // the text was accepted before, perhaps by an earlier version
 	ids      map[string]bool  // that the text has
 	unnamed  map[string]place // of policies without an @id, by the id that they get
 	checks   int              // what is left of maxChecks
@@ -127,6 +131,7 @@ func (r *reader) readPolicy(st statement) {
 		p.evaluateForAll()
 	}
 	r.readID(st, p)
+	r.readReason(st, p)
 	if parsed.Effect != ast.EffectForbid && !r.platform {
 		r.fault(st.find("permit"), OnlyForbid, "a tenant's policy can only forbid; roles say what is permitted")
 	}
@@ -191,6 +196,41 @@ func (r *reader) readID(st statement, p *policy) {
 		r.fault(at, DuplicateID, fmt.Sprintf("two policies have the id %q", p.id))
 	}
 	r.ids[p.id] = true
+}
+
+// maxReason is the longest @reason, in bytes. Pages, problems and explanations show it, a plan for each of thousands of
+// cells and decisions.
+const maxReason = 512
+
+// readReason adds a fault for a reason that is too long, or that one line can't show. That of a stored text it makes
+// fit instead.
+func (r *reader) readReason(st statement, p *policy) {
+	isLong := len(p.reason) > maxReason
+	switch isOneLine := isShown(p.reason); {
+	case r.stored:
+		p.reason = fittingReason(p.reason)
+	case isLong:
+		r.fault(st.find("reason"), TooLarge, fmt.Sprintf("the @reason of the policy %q has %d bytes; %d are the most", p.id, len(p.reason), maxReason))
+	case !isOneLine:
+		r.fault(st.find("reason"), Syntax, fmt.Sprintf("the @reason of the policy %q has control characters, or some that switch the direction of text: write one line without them", p.id))
+	}
+}
+
+// isShown reports whether one line shows the text as it is, on a page and at a terminal.
+func isShown(text string) bool { return len(doorward.CheckAbout("", text, len(text))) == 0 }
+
+// fittingReason returns the reason with spaces for what isShown refuses, cut to maxReason.
+func fittingReason(reason string) string {
+	reason = strings.Map(func(r rune) rune {
+		if !isShown(string(r)) {
+			return ' '
+		}
+		return r
+	}, reason)
+	if len(reason) > maxReason {
+		return strings.ToValidUTF8(reason[:maxReason-len("…")], "") + "…"
+	}
+	return reason
 }
 
 // checkUnnamed refuses policies without an @id that get the id of another one. It needs all

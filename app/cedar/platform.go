@@ -22,7 +22,15 @@ const (
 // in the text: policy0, policy1, and so on. Types are not checked, since callers may state
 // attributes that no schema declares; a policy that errs refuses.
 func ParsePlatform(text string, schema *Schema) (*Set, Faults) {
-	r := &reader{schema: schema, platform: true}
+	return (&reader{schema: schema, platform: true}).readPlatform(text)
+}
+
+// ParseStoredPlatform is ParsePlatform for a text that had no faults before. A reason that is faulty today is made to fit.
+func ParseStoredPlatform(text string, schema *Schema) (*Set, Faults) {
+	return (&reader{schema: schema, platform: true, stored: true}).readPlatform(text)
+}
+
+func (r *reader) readPlatform(text string) (*Set, Faults) {
 	set, faults := r.readSet(text, limits{maxPlatformBytes, maxPlatformPolicies})
 	if set != nil {
 		set.platform = true

@@ -179,6 +179,7 @@ func TestPlatformFaults(t *testing.T) {
 		`@id("policy1") permit(principal, action, resource); forbid(principal, action, resource);`:                    `1:53: without an @id, this policy's id is "policy1" by its place, but another policy has it: write an @id`,
 		`permit(principal, action, resource); @id("policy0") forbid(principal, action, resource);`:                    `1:1: without an @id, this policy's id is "policy0" by its place, but another policy has it: write an @id`,
 		`@id("` + strings.Repeat("i", maxID+1) + `") permit(principal, action, resource);`:                            `1:2: an id has 128 bytes at most`,
+		`@reason("` + strings.Repeat("r", maxReason+1) + `") permit(principal, action, resource);`:                    `1:2: the @reason of the policy "policy0" has 513 bytes; 512 are the most`,
 		strings.Repeat(`permit(principal, action, resource);`, maxPlatformPolicies+1):                                 `1:18001: there are 501 policies; 500 are the most`,
 		`permit(principal, action, resource) when { ` + strings.Repeat("(", 40) + ` };`:                               `1:75: nested deeper than 32`,
 	} {

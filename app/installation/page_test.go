@@ -153,3 +153,50 @@ func TestRacePageEndsBeforeItActs(t *testing.T) {
 		}
 	})
 }
+
+// TestRaceActsOfPages: of acts that several pages do at the same time on several nodes, each answer says whether it has
+// changed the tenant, and the trail has exactly those. It is frozen afterwards if it was frozen once more than thawed, and
+// is closed once.
+func TestRaceActsOfPages(t *testing.T) {
+	apptest.OnEach(t, func(f *apptest.Fixture) {
+		acts := []doorward.Action{doorward.TenantFreeze, doorward.TenantThaw, doorward.TenantClose}
+		for range fulltest.Of(3, 20) {
+			acme, _ := f.Tenant()
+			var pages []installation.Page
+			for i := range 2 * len(acts) {
+				link, _, err := f.Node(0).Installation.MakeLink(f.Context(), apptest.Operator, "freeze", "thaw", "close")
+				f.NoError(err)
+				token, err := f.Node(i).Installation.OpenPage(f.Context(), apptest.Anonymous(1), link.Reveal())
+				f.NoError(err)
+				page, err := f.Node(i).Installation.Page(f.Context(), apptest.Anonymous(1), token)
+				f.NoError(err)
+				pages = append(pages, page)
+			}
+			changed := make([]bool, len(pages))
+			errs := apptest.Concurrently(len(pages), func(i int) (err error) {
+				_, changed[i], err = f.Node(i).Tenants.Confirmed(f.Context(), pages[i].By, acts[i%len(acts)], acme.ID, acme.Name)
+				return err
+			})
+			f.WantOnly(errs, "", doorward.CodeTenantClosing) // of a thaw of what is closed and not frozen
+			done := map[doorward.Action]int{}
+			for i, is := range changed {
+				if is {
+					done[acts[i%len(acts)]]++
+				}
+			}
+			for _, act := range acts {
+				found, err := f.DB.Read().EventPage(f.Context(), acme.ID, store.EventFilter{Action: act, Outcome: doorward.Done}, doorward.Window{Limit: 10})
+				f.NoError(err)
+				if len(found.Items) != done[act] {
+					f.Errorf("%d answers say that %s has changed the tenant, and the trail has %d", done[act], act, len(found.Items))
+				}
+			}
+			found, err := f.DB.Read().Tenant(f.Context(), acme.ID)
+			f.NoError(err)
+			isFrozen := done[doorward.TenantFreeze] > done[doorward.TenantThaw]
+			if done[doorward.TenantClose] != 1 || found.ClosedAt == nil || (found.Status == doorward.TenantFrozen) != isFrozen {
+				f.Errorf("after %v the tenant is %s", done, found.Status)
+			}
+		}
+	})
+}

@@ -47,6 +47,9 @@ const (
 	// bounds the time of the request.
 	PlanDecisionsMax = 5000
 	planBatch        = 500 // decisions in memory at once
+	// planReserve is how much of the request's time is left for the answer: 5,000 decisions of as many people, under
+	// 200 policies that read who asks, took 4 s.
+	planReserve = 500 * time.Millisecond
 )
 
 // Plan returns what a text would change, for each role and in the stored decisions of the last
@@ -92,7 +95,7 @@ func (p *Policies) Plan(ctx context.Context, by doorward.Caller, d Draft, hours 
 }
 
 // replay yields the stored decisions of the last hours, the newest first, at most
-// PlanDecisionsMax.
+// PlanDecisionsMax, and fewer if the time of the request is nearly over.
 func (p *Policies) replay(ctx context.Context, tenantID string, hours int, yield func(*store.KeptDecision)) error {
 	now := p.db.Now()
 	since := now.Add(-time.Duration(hours) * time.Hour)
@@ -105,6 +108,9 @@ func (p *Policies) replay(ctx context.Context, tenantID string, hours int, yield
 		for i := range batch {
 			if err := ctx.Err(); err != nil {
 				return doorward.Unavailable(err)
+			}
+			if at, isBounded := ctx.Deadline(); isBounded && time.Until(at) < planReserve {
+				return nil
 			}
 			yield(&batch[i])
 			before = doorward.Position{At: batch[i].At.UnixMicro(), ID: batch[i].ID}

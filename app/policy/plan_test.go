@@ -1,6 +1,7 @@
 package policy_test
 
 import (
+	"context"
 	"fmt"
 	"math/rand/v2"
 	"slices"
@@ -44,6 +45,11 @@ func flushDecisions(f *apptest.Fixture) {
 		f.NoError(f.Node(n).Access.Decisions().Flush(f.Context()))
 	}
 }
+
+// nearlyOver is a context of a request that has hardly any time left.
+type nearlyOver struct{ context.Context }
+
+func (nearlyOver) Deadline() (time.Time, bool) { return time.Now(), true }
 
 // A plan compares a text with the one that refuses now: for each role, and for the decisions
 // that were made on any node. It writes nothing.
@@ -89,6 +95,10 @@ func TestPlan(t *testing.T) {
 		}
 		if got := planned(f, owner.Caller, noMessages, policy.PlanHoursMax); got.Checked != len(kept) || len(got.Changed) != 0 || changedCells(got) != nil {
 			t.Errorf("the same text changes %+v, %q", got.Changed, changedCells(got))
+		}
+		late, err := f.Node(0).Policies.Plan(nearlyOver{f.Context()}, owner.Caller, policy.Draft{Text: noMessages}, 1)
+		if err != nil || late.Checked != 0 || len(late.Matrix) == 0 {
+			t.Errorf("without time for decisions %d are checked, with %d cells: %v", late.Checked, len(late.Matrix), err)
 		}
 		clock.Move(2 * time.Hour)
 		if got := planned(f, owner.Caller, forbidAll, 1); got.Checked != 0 {

@@ -24,7 +24,7 @@ func (c compiledModel) operatorText() *text {
 // Check returns the faults of the policies and entities of a model file that modelfile.Read
 // has accepted, with their places in the file.
 func Check(file *modelfile.File) error {
-	_, faults, err := compileFile(file)
+	_, faults, err := compileFile(file, cedar.ParsePlatform)
 	if len(faults) > 0 {
 		return faults
 	}
@@ -38,14 +38,15 @@ func compileStored(text string) (compiledModel, error) {
 	if err != nil {
 		return compiledModel{}, err
 	}
-	c, faults, err := compileFile(file)
+	c, faults, err := compileFile(file, cedar.ParseStoredPlatform)
 	if len(faults) > 0 {
-		c, _, err = compileFile(&modelfile.File{Resources: file.Resources})
+		c, _, err = compileFile(&modelfile.File{Resources: file.Resources}, cedar.ParseStoredPlatform)
 	}
 	return c, err
 }
 
-func compileFile(file *modelfile.File) (c compiledModel, faults modelfile.Faults, err error) {
+// compileFile compiles a model, of which parse reads the policies.
+func compileFile(file *modelfile.File, parse func(string, *cedar.Schema) (*cedar.Set, cedar.Faults)) (c compiledModel, faults modelfile.Faults, err error) {
 	if c.model, err = Model(file); err != nil {
 		return c, nil, err
 	}
@@ -63,7 +64,7 @@ func compileFile(file *modelfile.File) (c compiledModel, faults modelfile.Faults
 		}
 		c.schema = schema
 	}
-	operator, wrong := cedar.ParsePlatform(file.Policies, c.schema)
+	operator, wrong := parse(file.Policies, c.schema)
 	for _, f := range wrong {
 		line, column := file.PolicyPlace(f.Line, f.Column)
 		faults = append(faults, modelfile.Fault{Line: line, Column: column, Code: string(f.Code), Message: "In the policies " + f.Message + "."})

@@ -60,8 +60,9 @@ type RoleOutcomes struct{ operator, tenant textOutcomes }
 
 // textOutcomes are the outcomes of one text; the zero value for no text.
 type textOutcomes struct {
-	trial *Trial
-	text  *text
+	trial  *Trial
+	text   *text
+	tenant string
 	*cedar.RoleOutcomes
 }
 
@@ -71,7 +72,7 @@ func (t *Trial) ForRole(tenantID string, role doorward.Role, keys bool) RoleOutc
 		if of == nil {
 			return textOutcomes{}
 		}
-		return textOutcomes{t, of, of.set.ForRole(tenantID, of.roleOf(role), keys)}
+		return textOutcomes{t, of, tenantID, of.set.ForRole(tenantID, of.roleOf(role), keys)}
 	}
 	return RoleOutcomes{evaluate(t.operator), evaluate(t.latest.enforced)}
 }
@@ -121,7 +122,7 @@ func (o RoleOutcomes) Deciders(most int, actions ...doorward.Action) (first []do
 	for _, of := range []textOutcomes{o.operator, o.tenant} {
 		orders := of.deciders(outcome, actions)
 		count += len(orders)
-		first = append(first, of.describe(orders[:min(len(orders), most-len(first))])...)
+		first = append(first, of.describe(orders, most-len(first))...)
 	}
 	return first, count
 }
@@ -133,14 +134,26 @@ func (o RoleOutcomes) Permits(most int, action doorward.Action) (first []doorwar
 		return nil, 0
 	}
 	orders := o.operator.Permits(string(action))
-	return o.operator.describe(orders[:min(len(orders), most)]), len(orders)
+	return o.operator.describe(orders, most), len(orders)
 }
 
-// describe returns the policies at the indexes of the text's order.
-func (o textOutcomes) describe(orders []int) []doorward.PolicyRefusal {
-	all := make([]doorward.PolicyRefusal, len(orders))
-	for i, order := range orders {
-		all[i] = *(&preparedText{text: o.text}).refusal(o.text.set.Describe(order))
+// describe returns the first policies at the indexes of the text's order, up to most. Those of the operator that are about
+// one person or thing are one without a name, after the others: the reader may be of
+// another tenant.
+func (o textOutcomes) describe(orders []int, most int) (all []doorward.PolicyRefusal) {
+	isUnnamed := false
+	for _, order := range orders {
+		switch {
+		case len(all) == most:
+			return all
+		case o.text.operator && o.trial.conditionsOf(o.text, o.tenant).aboutOne[order]:
+			isUnnamed = true
+		default:
+			all = append(all, *(&preparedText{text: o.text}).refusal(o.text.set.Describe(order)))
+		}
+	}
+	if isUnnamed && len(all) < most {
+		all = append(all, doorward.PolicyRefusal{ByOperator: true})
 	}
 	return all
 }
@@ -159,7 +172,7 @@ func (o textOutcomes) conditions(outcome cedar.Outcome, actions []doorward.Actio
 	if len(orders) == 0 {
 		return nil
 	}
-	known := o.trial.conditionsOf(o.text)
+	known := o.trial.conditionsOf(o.text, o.tenant)
 	for i, order := range orders {
 		orders[i] = known.rank[order]
 	}
@@ -173,22 +186,23 @@ func (o textOutcomes) conditions(outcome cedar.Outcome, actions []doorward.Actio
 }
 
 // conditions are those of a text, see cedar.Set.Conditions: sorted, each once, with the place there of
-// each policy's.
+// each policy's. aboutOne is cedar.Set.IsAboutOne of each.
 type conditions struct {
-	sorted []string
-	rank   []int
+	sorted   []string
+	rank     []int
+	aboutOne []bool
 }
 
-func (t *Trial) conditionsOf(of *text) conditions {
+func (t *Trial) conditionsOf(of *text, tenant string) conditions {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	c, known := t.conditions[of]
 	if !known {
 		all := of.set.Conditions()
 		c.sorted = slices.Compact(slices.Sorted(slices.Values(all)))
-		for _, one := range all {
+		for order, one := range all {
 			at, _ := slices.BinarySearch(c.sorted, one)
-			c.rank = append(c.rank, at)
+			c.rank, c.aboutOne = append(c.rank, at), append(c.aboutOne, of.set.IsAboutOne(order, tenant))
 		}
 		t.conditions[of] = c
 	}

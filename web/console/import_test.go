@@ -74,6 +74,24 @@ func TestImportOfOwners(t *testing.T) {
 	}
 }
 
+// No form invites more people than a list may have: neither one of lines, of which each repeats the same person, nor the rows
+// of a preview.
+func TestImportOfTooMany(t *testing.T) {
+	s := doorwardtest.Start(t)
+	owner := open(t, s, s.Tenant("Acme").Owner)
+	form := url.Values{"people": {"email,name\n" + strings.Repeat("a@x.example,\"A\n", 10_000)}, "role": {"USER"}, "expiresInDays": {"3"}}
+	owner.post("/console/invitations/new", form, http.StatusUnprocessableEntity, "Up to 1,000 people at once.")
+	form.Set("people", "email,name\n"+strings.Repeat("a@x.example,\"A\n", 9_999))
+	owner.post("/console/invitations/preview", form, http.StatusOK, "a@x.example")
+	rows := url.Values{"role": {"USER"}, "expiresInDays": {"3"}}
+	for n := range 1001 {
+		rows.Add("email", fmt.Sprintf("p%d@x.example", n))
+		rows.Add("name", "")
+		rows.Add("rowRole", "USER")
+	}
+	owner.post("/console/invitations/preview", rows, http.StatusUnprocessableEntity, "Up to 1,000 people at once.")
+}
+
 // A list as long as a file can be, of what takes the most room, still goes to the browser and back.
 func TestLargestImport(t *testing.T) {
 	s := doorwardtest.Start(t)

@@ -65,10 +65,17 @@ func (h *console) operatorRoutes() []front.Route {
 	}
 }
 
+// anotherLink is the query parameter by which the script asks for the form of a link, in place of the page that is open.
+const anotherLink = "next"
+
 // onOperatorPage returns the handler of a page for callers who have opened the operator's page. Others are asked for
-// the link, also when the page has ended while the request waited.
+// the link, also when the page has ended while the request waited. On each page the script takes the code of another
+// link out of the address, else it would stay there, and in the history, unused.
 func (h *console) onOperatorPage(fn operatorHandler) page {
 	return func(ctx context.Context, c *ui.Call) (ui.View, error) {
+		if front.Safe(c.R.Method) && c.R.URL.Query().Has(anotherLink) {
+			return h.askOperatorLink(ctx, c)
+		}
 		o, err := h.operator(ctx, c)
 		var v ui.View
 		if err == nil {
@@ -78,7 +85,7 @@ func (h *console) onOperatorPage(fn operatorHandler) page {
 			return h.operatorPageOver(ctx, c)
 		}
 		v.Wide = v.Wide || v.Page != "operatoract"
-		v.Styles, v.Scripts = []string{"console.css"}, []string{"console.js"}
+		v.Styles, v.Scripts = []string{"console.css"}, []string{"console.js", "code.js"}
 		return v, err
 	}
 }
@@ -113,22 +120,31 @@ func (h *console) askOperatorLink(context.Context, *ui.Call) (ui.View, error) {
 	return ui.View{Page: "operatorlink", Scripts: []string{"code.js"}}, nil
 }
 
-// openOperatorPage opens the page with the code of a link, which works once.
+// openOperatorPage opens the page with the code of a link, which works once. It ends the one that the browser had: nobody
+// has its cookie any more, unless it was stolen.
 func (h *console) openOperatorPage(ctx context.Context, c *ui.Call) (ui.View, error) {
 	token, err := h.app.Installation.OpenPage(ctx, c.Caller, ui.PastedCode(c.Value("token")))
 	if err != nil {
 		return ui.View{}, err
 	}
 	c.SetOperatorPage(token)
-	return c.To(front.OperatorPage), nil
+	return c.To(front.OperatorPage), h.endOperatorPages(ctx, c)
 }
 
 func (h *console) leaveOperatorPage(ctx context.Context, c *ui.Call) (ui.View, error) {
-	for _, token := range c.OperatorPages() {
-		if err := h.app.Installation.LeavePage(ctx, c.Caller, token); err != nil {
-			return ui.View{}, err
-		}
+	if err := h.endOperatorPages(ctx, c); err != nil {
+		return ui.View{}, err
 	}
 	c.ClearOperatorPage()
 	return c.To(front.OperatorPage + "?done=left"), nil
+}
+
+// endOperatorPages ends the pages whose cookies came with the request. Errors: unavailable.
+func (h *console) endOperatorPages(ctx context.Context, c *ui.Call) error {
+	for _, token := range c.OperatorPages() {
+		if err := h.app.Installation.LeavePage(ctx, c.Caller, token); err != nil {
+			return err
+		}
+	}
+	return nil
 }

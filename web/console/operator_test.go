@@ -104,6 +104,34 @@ func TestOperatorPage(t *testing.T) {
 	lacks(t, show("/operator", "doorward audit link"), "billing")
 }
 
+// A browser in which a page is open takes another link: the script finds the code on each page, the form is shown in place
+// of the page, and the page before ends, with its cookie, wherever that is. A wrong code ends nothing.
+func TestAnotherOperatorLink(t *testing.T) {
+	h := newFixture(t)
+	b := &browser{T: t, server: h.Server}
+	first := b.enter(operatorLink(t, h.Server))
+	at := "/operator/tenants/" + h.tenant.ID
+	for _, path := range []string{"/operator", at, "/operator/trail", "/operator/nodes", "/operator/mails", "/operator/deliveries"} {
+		res, page := b.ask("GET", path, nil, first...)
+		b.shows("GET "+path, res, page, http.StatusOK, []string{`src="/assets/code`})
+	}
+	res, page := b.ask("GET", "/operator?next", nil, first...)
+	b.shows("the form", res, page, http.StatusOK, []string{`action="/operator/open" class="code"`, `src="/assets/code`})
+	if res, page := b.ask("POST", "/operator/open", url.Values{"token": {secret.New().Reveal()}}, first...); res.StatusCode != http.StatusUnauthorized {
+		t.Errorf("a wrong code answers %d\n%s", res.StatusCode, page)
+	}
+	res, page = b.ask("POST", "/operator/open", url.Values{"token": {operatorLink(t, h.Server, "freeze")}}, first...)
+	if res.StatusCode != http.StatusSeeOther || len(res.Cookies()) != 1 {
+		t.Fatalf("the second link answers %d\n%s", res.StatusCode, page)
+	}
+	second := []string{"Cookie", res.Cookies()[0].Name + "=" + res.Cookies()[0].Value}
+	res, page = b.ask("GET", at, nil, second...)
+	b.shows("the second page", res, page, http.StatusOK, []string{at + "/freeze"})
+	res, page = b.ask("GET", at, nil, first...)
+	b.shows("the first page", res, page, http.StatusOK, []string{"doorward audit link"})
+	lacks(t, page, h.tenant.ID)
+}
+
 // The operator ends all pages and links at once. The caller of a page can change nothing.
 func TestOperatorPagesEnd(t *testing.T) {
 	h := newFixture(t)

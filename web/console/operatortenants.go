@@ -60,7 +60,11 @@ func (u usage) Width() int64 {
 const usageWidth = 100
 
 // IsNear reports whether nine tenths or more of the quota are used, IsFull whether all of it is.
-func (u usage) IsNear() bool { return u.Most != nil && u.Used*10 >= *u.Most*9 }
+func (u usage) IsNear() bool { return u.Most != nil && isNear(u.Used, *u.Most) }
+
+// isNear reports whether nine tenths or more of what a quota allows are used. Neither is multiplied: an operator may have
+// set the greatest number there is.
+func isNear(used, most int64) bool { return used >= most-most/10 }
 
 // IsFull reports whether no more of it is allowed.
 func (u usage) IsFull() bool { return u.Most != nil && u.Used >= *u.Most }

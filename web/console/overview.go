@@ -200,7 +200,7 @@ func quotaMeters(c *ui.Call, t doorward.Tenant, figures overview.Tenant) (all []
 	} {
 		if most := *t.Quotas.At(q.name); most != nil && c.Can(q.needs) {
 			one := meter{Name: "quota." + string(q.name), Link: q.link, Times: q.used, Of: int(*most), ShowsOf: true}
-			one.IsHigh = one.Times*10 >= one.Of*9
+			one.IsHigh = isNear(int64(one.Times), int64(one.Of))
 			all = append(all, one)
 		}
 	}

@@ -142,27 +142,31 @@ const maxJoined = 20
 // joinQuoted joins the lines of each row whose quoted value has line breaks.
 func joinQuoted(lines []numbered, comma rune) (all []numbered) {
 	for len(lines) > 0 {
-		first, count := lines[0], 1
-		joined := first.text
-		for n := 1; isOpen(joined, comma) && n < min(len(lines), maxJoined); n++ {
-			if joined += " " + strings.TrimSpace(lines[n].text); !isOpen(joined, comma) {
-				first.text, count = joined, n+1
-			}
+		row, count := lines[0], linesOfRow(lines[:min(len(lines), maxJoined)], comma)
+		for _, further := range lines[1:count] {
+			row.text += " " + strings.TrimSpace(further.text)
 		}
-		all, lines = append(all, first), lines[count:]
+		all, lines = append(all, row), lines[count:]
 	}
 	return all
 }
 
-// isOpen reports whether a quoted value of the line isn't closed in it, or has more after its end.
-func isOpen(line string, comma rune) bool {
-	if comma == 0 {
-		return false
+// linesOfRow returns how many of the lines the first row has: one, if its quoted value isn't closed in them, or has more
+// after its end. It reads them once.
+func linesOfRow(lines []numbered, comma rune) int {
+	if comma == 0 || !strings.Contains(lines[0].text, `"`) {
+		return 1
 	}
-	r := csv.NewReader(strings.NewReader(line))
+	var text strings.Builder
+	for _, l := range lines {
+		text.WriteString(l.text + "\n")
+	}
+	r := csv.NewReader(strings.NewReader(text.String()))
 	r.Comma, r.TrimLeadingSpace = comma, true
-	_, err := r.Read()
-	return errors.Is(err, csv.ErrQuote)
+	if _, err := r.Read(); errors.Is(err, csv.ErrQuote) || errors.Is(err, csv.ErrBareQuote) {
+		return 1
+	}
+	return max(1, strings.Count(text.String()[:r.InputOffset()], "\n"))
 }
 
 func parseLines(text string, rules *doorward.Rules) (all []draft) {
@@ -256,16 +260,18 @@ func countAddresses(fields []string) (n int) {
 }
 
 func draftByHeading(heading, fields []string) (d draft) {
+	var names []string
 	for i, f := range fields[:min(len(fields), len(heading))] {
 		switch columnNames[fold.Text(heading[i])] {
 		case "email":
 			d.Email = f
 		case "name":
-			d.Name = strings.TrimSpace(d.Name + " " + f)
+			names = append(names, f)
 		case "role":
 			d.Role = strings.ToUpper(f)
 		}
 	}
+	d.Name = strings.Join(slices.DeleteFunc(names, func(n string) bool { return n == "" }), " ")
 	return d
 }
 

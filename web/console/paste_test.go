@@ -2,6 +2,7 @@ package console
 
 import (
 	"fmt"
+	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -32,6 +33,19 @@ func TestParsePeople(t *testing.T) {
 	} {
 		if diff := cmp.Diff(want, parsePeople(text, nil), cmpopts.IgnoreFields(draft{}, "Line")); diff != "" {
 			t.Errorf("%q:\n%s", text, diff)
+		}
+	}
+}
+
+// Where the lines of a quoted value end is found in one reading of at most maxJoined lines, and never beyond.
+func TestLinesOfRow(t *testing.T) {
+	for text, want := range map[string]int{
+		"a,b": 1, `"a`: 1, "\"a\nb\"\nc": 2, "\"a\nb\" c\nd\"": 1, "\"a\nb": 1, "a \"b\nc\"": 1, `"a"`: 1, "x,\"\n\"\"\ny\"": 3,
+		"\"" + strings.Repeat("a\n", maxJoined-1) + "\"": maxJoined, "\"" + strings.Repeat("a\n", maxJoined) + "\"": 1,
+	} {
+		lines := textLines(text)
+		if got := linesOfRow(lines[:min(len(lines), maxJoined)], ','); got != want {
+			t.Errorf("%q has a row of %d lines, want %d", text, got, want)
 		}
 	}
 }

@@ -20,6 +20,10 @@ const maxPeopleFile = 256 << 10
 // bytes: a browser encodes a byte as up to three.
 const maxPeopleForm = 4 * maxPeopleFile
 
+// maxPeopleLines bounds the lines of a list before any is read, those of repeated people and of values with line breaks
+// too: half a million short lines would take the time of thousands of requests.
+const maxPeopleLines = 10 * maxImported
+
 // previewPage shows what was read of each person, to be corrected and sent.
 type previewPage struct {
 	newInvitation
@@ -43,6 +47,8 @@ func (h *console) previewInvitations(ctx context.Context, c *ui.Call) (ui.View, 
 	switch {
 	case len(rows) == 0:
 		return ui.View{}, doorward.Invalid("/people", "required", "Enter the addresses to invite.")
+	case len(rows) > maxImported:
+		return ui.View{}, tooManyPeople("/people")
 	case len(rows) > maxInvited:
 		return h.newImport(ctx, c, rows)
 	}
@@ -64,6 +70,8 @@ func readPeople(c *ui.Call) ([]draft, error) {
 	switch {
 	case !isReadable(c.File()):
 		return nil, doorward.Invalid(field, "not_text", "This file is no text. Save it as CSV.")
+	case len(textLines(text)) > maxPeopleLines:
+		return nil, tooManyPeople(field)
 	case hasPasswords(text):
 		return nil, doorward.Invalid(field, "passwords", "Leave the passwords out: only the operator's command imports them.")
 	}
@@ -72,9 +80,13 @@ func readPeople(c *ui.Call) ([]draft, error) {
 	case len(rows) == 0:
 		return nil, doorward.Invalid(field, "required", "Enter the addresses to invite.")
 	case len(rows) > maxImported:
-		return nil, doorward.Invalid(field, "out_of_range", "Invite 1,000 people at once at most.")
+		return nil, tooManyPeople(field)
 	}
 	return rows, nil
+}
+
+func tooManyPeople(field string) error {
+	return doorward.Invalid(field, "out_of_range", "Invite 1,000 people at once at most.")
 }
 
 // addRefusals adds to the rows without a fault why sending them would be refused.

@@ -694,6 +694,9 @@ func sampledEffect(wasLines, wouldLines string) *effect {
 		doorward.AuditRead:      is(policy.Refused, policy.Allowed, platform, granted),
 		doorward.MessageSend:    is(policy.Allowed, policy.Refused, granted, network),
 	}
+	unnamed := changed[doorward.AuditRead]
+	unnamed.WasBecause.First = append(unnamed.WasBecause.First, policy.Cause{Kind: policy.ByPolicy, Platform: true})
+	changed[doorward.AuditRead] = unnamed
 	s := effectSource{wasLines: wasLines, wouldLines: wouldLines, labels: actionLabels(policyActions(nil))}
 	rules := doorward.NewRules(doorward.RulesVersion{}, doorward.BuiltIn(), []doorward.CustomRole{{Name: "REVIEWER", Permissions: []doorward.Action{doorward.UserRead}}})
 	for _, role := range rules.Roles() {
@@ -904,7 +907,10 @@ func onTab(current string, names ...string) ui.Tabs {
 }
 
 // scripts are those of pages, besides console.js.
-var scripts = map[string]string{"settings": "settings.js", "operatorlink": "code.js"}
+var scripts = map[string]string{
+	"settings": "settings.js", "operatorlink": "code.js", "operator": "code.js", "operatortenant": "code.js", "operatoract": "code.js",
+	"operatortrail": "code.js", "operatornodes": "code.js", "operatormails": "code.js", "operatordeliveries": "code.js",
+}
 
 // refreshed are the pages that keep themselves up to date, unless they answer a form.
 var refreshed = []string{"overview", "people", "person", "invitations", "audit", "keys", "webhooks", "webhook", "webhookdelivery", "connections", "runs", "run"}

@@ -6,6 +6,7 @@ import (
 	"net/http"
 	"slices"
 	"strings"
+	"unicode"
 
 	"github.com/doorward/doorward"
 	"github.com/doorward/doorward/app/apikey"
@@ -386,12 +387,17 @@ func (s *Site) devices(r *http.Request) (all [][]byte) {
 // maxUserAgent is how many bytes of a User-Agent header are kept.
 const maxUserAgent = 256
 
-// userAgent returns the header as valid UTF-8 without NUL, the only text that both
-// databases store.
+// userAgent returns the header as text that one line shows, on a page and at a terminal: without control characters, of
+// which Go's server takes those beyond ASCII, and without those that switch the direction of text.
 func userAgent(r *http.Request) string {
 	ua := r.UserAgent()
 	if len(ua) > maxUserAgent {
 		ua = ua[:maxUserAgent]
 	}
-	return strings.ToValidUTF8(strings.ReplaceAll(ua, "\x00", ""), "")
+	return strings.Map(func(r rune) rune {
+		if !unicode.IsPrint(r) {
+			return -1
+		}
+		return r
+	}, strings.ToValidUTF8(ua, ""))
 }

@@ -35,7 +35,7 @@ type Explanation struct {
 // Because is one of the causes of a decision.
 type Because struct {
 	Kind   policy.Kind `json:"kind" enum:"role,key,policy,tenant"`
-	ID     string      `json:"id" example:"large-invoices" doc:"Name of the role; id of the key, the policy or the tenant"`
+	ID     string      `json:"id" example:"large-invoices" doc:"Name of the role; id of the key, the policy or the tenant. In a plan it is empty for all policies of the platform about single people or things"`
 	Line   int         `json:"line,omitempty" example:"1" doc:"Where the policy begins in its text"`
 	Reason string      `json:"reason,omitempty" example:"Invoices over 10,000 are paid between 8 and 18 o'clock."`
 	// Platform is true of a policy of the model.

@@ -2693,7 +2693,7 @@ export interface components {
         };
         Because: {
             /**
-             * @description Name of the role; id of the key, the policy or the tenant
+             * @description Name of the role; id of the key, the policy or the tenant. In a plan it is empty for all policies of the platform about single people or things
              * @example large-invoices
              */
             id: string;

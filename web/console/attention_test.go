@@ -5,6 +5,9 @@ import (
 	"net/url"
 	"strings"
 	"testing"
+	"time"
+
+	"github.com/doorward/doorward/internal/oidcrp/oidctest"
 )
 
 // The overview says that nothing is wrong, then what is, with the page to act on; and each person sees only what
@@ -39,4 +42,46 @@ func TestAttention(t *testing.T) {
 	owner.get("/console/webhooks", http.StatusOK, `aria-label="The last 24 hours: 1 error answer"`)
 	lacks(t, reader.get("/console?lang=en", http.StatusOK), `class="attention"`, "ends on", "has taken no event")
 	lacks(t, h.browserOf(t, "VIEWER").get("/console?lang=en", http.StatusOK), `class="attention"`)
+}
+
+// A provider that can't be read for a day is on the overview, in the list and on the connection's page, until it is read
+// again, by the button there.
+func TestUnreadProvider(t *testing.T) {
+	s := newSignOn(t)
+	b := s.browserOf(t, "OWNER")
+	at := s.made(b)
+	s.opened(b, at)
+	nextDay := func() {
+		t.Helper()
+		s.Advance(25 * time.Hour)
+		if err := s.Node.App.Connections.ReadDue(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+		b.token = s.people["OWNER"].Login()
+	}
+	s.provider.Change(func(p *oidctest.Settings) {
+		p.Lies.Discovery = func(d map[string]any) { d["issuer"] = "https://else.example" }
+	})
+	nextDay()
+	const row = "The provider of Acme &lt;ID&gt; could not be read since"
+	lacks(t, b.get("/console?lang=en", http.StatusOK), row)
+	nextDay()
+	b.get("/console", http.StatusOK, row, "People sign in by what was read before", `href="`+at+`?tab=protocol" aria-label="Look at it: `+row)
+	b.get("/console?lang=de", http.StatusOK, "Der Anbieter von Acme &lt;ID&gt; ist seit")
+	b.get("/console/sso?lang=en", http.StatusOK, "Provider can’t be read")
+	b.get(at+"?tab=protocol", http.StatusOK, `id="unread"`, "What the provider says of itself could not be read since", "Provider’s document")
+	b.post(at+"/refresh?tab=protocol", url.Values{}, http.StatusUnprocessableEntity, `id="unread"`, `class="hint fault"`)
+	s.people["ADMIN"].Login()
+	s.other.Login()
+	lacks(t, s.browserOf(t, "ADMIN").get("/console", http.StatusOK), row)
+	lacks(t, open(t, s.Server, s.other).get("/console", http.StatusOK, "Nothing needs attention"), row)
+	s.provider.Change(func(p *oidctest.Settings) {
+		p.Lies.Answer = func(w http.ResponseWriter, _ *http.Request) bool { w.WriteHeader(http.StatusBadGateway); return true }
+	})
+	b.post(at+"/refresh?tab=protocol", url.Values{}, http.StatusServiceUnavailable, `id="unread"`, `class="hint fault"`, "502")
+
+	s.provider.Change(func(p *oidctest.Settings) { p.Lies = oidctest.Lies{} })
+	lacks(t, b.submit(at+"/refresh?tab=protocol", url.Values{}, "What the provider says of itself was read again"), `id="unread"`)
+	lacks(t, b.get("/console", http.StatusOK), row)
+	lacks(t, b.get("/console/sso", http.StatusOK), "Provider can’t be read")
 }

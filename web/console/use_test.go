@@ -735,10 +735,10 @@ func TestEndOneSession(t *testing.T) {
 		t.Errorf("the ended session is answered %d", res.StatusCode)
 	}
 	row := "/console/audit?action=user.signout"
-	lacks(t, owner.get(row, http.StatusOK, "One session of a person ended</a>"), "Signed out everywhere</a>")
+	lacks(t, owner.get(row, http.StatusOK, "One session of a person ended</a>"), "Sessions of a person ended</a>")
 	bob.Login()
 	owner.submit(path+"/sign-out", url.Values{}, "1 session has ended")
-	owner.get(row, http.StatusOK, "Signed out everywhere</a>")
+	owner.get(row, http.StatusOK, "Sessions of a person ended</a>")
 	owner.submit(path+"/suspend", url.Values{}, "The person is suspended.", "Undo")
 }
 

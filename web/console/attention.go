@@ -5,6 +5,7 @@ import (
 	"context"
 	"net/url"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/doorward/doorward"
@@ -133,7 +134,7 @@ func (h *console) watchWebhooks(ctx context.Context, c *ui.Call, _ *watch) (all 
 		return nil, err
 	}
 	for _, w := range hooks {
-		row := attention{Kind: "webhook." + w.State(), Name: w.Host(), Path: webhooksPath + "/" + w.ID, List: webhooksPath}
+		row := attention{Kind: "webhook." + w.State(), Name: nameAmong(w, hooks), Path: webhooksPath + "/" + w.ID, List: webhooksPath}
 		switch w.State() {
 		case "failing":
 			row.IsGrave, row.At = true, *w.FailingSince
@@ -158,6 +159,15 @@ func (h *console) watchWebhooks(ctx context.Context, c *ui.Call, _ *watch) (all 
 		}
 	}
 	return all, nil
+}
+
+// nameAmong is the webhook's host, or the rest of its address, too, where another one has the same host.
+func nameAmong(w endpoint, all []endpoint) string {
+	isAnother := func(o endpoint) bool { return o.ID != w.ID && o.Host() == w.Host() }
+	if _, address, found := strings.Cut(w.URL, "://"); found && slices.ContainsFunc(all, isAnother) {
+		return address
+	}
+	return w.Host()
 }
 
 // lookedForFailure is how many of the newest deliveries are searched for the last attempt that failed.

@@ -1,13 +1,18 @@
 package console_test
 
 import (
+	"errors"
+	"html"
 	"net/http"
 	"net/url"
+	"regexp"
 	"strings"
 	"testing"
 	"time"
 
+	"github.com/doorward/doorward"
 	"github.com/doorward/doorward/internal/oidcrp/oidctest"
+	"github.com/doorward/doorward/store"
 )
 
 // The overview says that nothing is wrong, then what is, with the page to act on; and each person sees only what
@@ -85,3 +90,101 @@ func TestUnreadProvider(t *testing.T) {
 	lacks(t, b.get("/console", http.StatusOK), row)
 	lacks(t, b.get("/console/sso", http.StatusOK), "Provider can’t be read")
 }
+
+// What needs attention is on the overview with the page on which to act, and is no longer when that was done, or when it is
+// over by itself.
+func TestAttentionIsHandled(t *testing.T) {
+	s := newSignOn(t)
+	b := s.browserOf(t, "OWNER")
+	at := s.made(b)
+	s.opened(b, at)
+	shows := func(row, path string) {
+		t.Helper()
+		page := b.get("/console?lang=en", http.StatusOK, row)
+		if !regexp.MustCompile(`<a class="button small plain" href="` + regexp.QuoteMeta(html.EscapeString(path)) + `" aria-label="[^"]*` + regexp.QuoteMeta(row)).MatchString(page) {
+			t.Errorf("no button for %q leads to %s:\n%s", row, path, page)
+		}
+		b.get(path, http.StatusOK)
+	}
+	gone := func(row string) {
+		t.Helper()
+		lacks(t, b.get("/console?lang=en", http.StatusOK), row)
+	}
+	later := func(d time.Duration) {
+		s.Advance(d)
+		b.token = s.people["OWNER"].Login()
+	}
+
+	policy := url.Values{"text": {noSettings}, "mode": {"enforce"}, "confirmMinutes": {"10"}, "version": {b.version(b.get(policyPath, http.StatusOK))}}
+	saved := b.submit(policyPath, policy)
+	shows("The saved policies are undone on", policyPath)
+	b.submit(policyPath+"/confirm", url.Values{"version": {b.version(saved)}})
+	gone("The saved policies are undone on")
+	putPolicy(t, s.fixture, "")
+
+	endpoint := newReceiver(t)
+	endpoint.status.Store(http.StatusGone)
+	host := strings.TrimPrefix(endpoint.URL, "http://")
+	hooks := map[string]string{}
+	for _, path := range []string{"/crm", "/shop"} {
+		made := b.post("/console/webhooks/new", url.Values{"url": {endpoint.URL + path}, "events": {"*"}}, http.StatusOK)
+		hooks[path] = "/console/webhooks/" + b.findOn(hookLink, made[strings.Index(made, "<main"):])
+	}
+	b.waitFor("/console?lang=en", "The webhook "+host+"/crm gets no events")
+	b.waitFor("/console?lang=en", "The webhook "+host+"/shop gets no events")
+	shows("The webhook "+host+"/crm gets no events", hooks["/crm"])
+	b.submit(hooks["/crm"]+"/delete", url.Values{})
+	shows("The webhook "+host+" gets no events", hooks["/shop"])
+	b.submit(hooks["/shop"]+"/delete", url.Values{})
+	gone("gets no events")
+
+	con := strings.TrimPrefix(at, connectionsPath)
+	for _, o := range []doorward.AttemptOutcome{doorward.AttemptRefused, doorward.AttemptUnavailable} {
+		s.Node.App.Connections.Record(t.Context(), doorward.Attempt{ConnectionID: con, Kind: doorward.AttemptSignIn, Outcome: o, Check: "aud"})
+	}
+	shows("Acme &lt;ID&gt; refused 1 sign-in in 24 hours", at+"?tab=protocol")
+	shows("The provider of Acme &lt;ID&gt; was out of reach for 1 sign-in", at+"?tab=protocol")
+	later(26 * time.Hour)
+	gone("refused 1 sign-in")
+	gone("out of reach")
+
+	page := b.get("/console/sso/domains", http.StatusOK)
+	domain := "/console/sso/domains/" + b.findOn(domainLink, page)
+	token := b.findOn(tokenOf, b.get(domain, http.StatusOK))
+	s.dns.TXT("_doorward.acme.example")
+	b.post(domain+"/verify", url.Values{}, http.StatusConflict)
+	shows("The record of acme.example is missing", domain)
+	later(73 * time.Hour)
+	b.post(domain+"/verify", url.Values{}, http.StatusConflict)
+	shows("The domain acme.example has lapsed", domain)
+	s.dns.TXT("_doorward.acme.example", token)
+	b.submit(domain+"/verify", url.Values{})
+	gone("acme.example has lapsed")
+	gone("The record of acme.example")
+
+	err := s.Node.App.Access.Upkeep(t.Context(), func(tx *store.Tx) error {
+		run := doorward.DirectoryRun{ID: "run_" + strings.TrimPrefix(con, "con_"), ConnectionID: con, TenantID: s.tenant.ID, Last: tx.Now, Removed: 62, IsAlarmed: true}
+		return errors.Join(tx.InsertDirectoryRun(t.Context(), run), tx.UpdateDirectoryRun(t.Context(), run))
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	shows("ended the access of 62 people", at+"/runs/run_"+strings.TrimPrefix(con, "con_"))
+	later(8 * 24 * time.Hour)
+	gone("ended the access of 62 people")
+	shows("The client secret of Acme &lt;ID&gt; ends on", at+"?tab=secrets")
+	later(8 * 24 * time.Hour)
+	shows("The client secret of Acme &lt;ID&gt; has ended on", at+"?tab=secrets")
+
+	demand := url.Values{"mfa": {"required"}, "mfaRoles": {"USER"}, "mfaGraceDays": {"7"}, "mfaRememberDays": {"0"}, "stepUpMinutes": {"10"}, "confirmed": {"1"}}
+	b.post("/console/settings?tab=factors", demand, http.StatusSeeOther)
+	people := "/console/people?" + url.Values{"factor": {"none"}, "status": {"active"}, "role": {"USER"}}.Encode()
+	shows("1 person lacks the second factor that is demanded from", people)
+	later(8 * 24 * time.Hour)
+	shows("1 person lacks the second factor that is demanded since", people)
+	demand.Del("mfa")
+	b.post("/console/settings?tab=factors", demand, http.StatusSeeOther)
+	gone("lacks the second factor")
+}
+
+const connectionsPath = "/console/sso/connections/"

@@ -123,6 +123,7 @@ describe("passkeys", { concurrency: 2 }, () => {
 			await signOut(p);
 			await key.touches(false);
 			await p.go("/login");
+			assert.equal(await p.page.locator(".accounts .choice").count(), 0, "an address is remembered that nobody has asked to");
 			await p.page.locator("[name=keep]").check();
 			await p.send("/login", { email, password });
 			await p.at("/login/second");

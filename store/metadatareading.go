@@ -48,6 +48,9 @@ const (
 	sqlUnreadProviders = `SELECT p.connection_id, c.tenant_id, p.failing_since FROM connection_parameters p JOIN connections c ON c.id = p.connection_id
 WHERE p.retry_at > 0 AND NOT p.pending AND NOT p.failing_noticed AND p.failing_since > 0 AND p.failing_since <= $1 AND c.status = 'active'
 ORDER BY p.connection_id LIMIT $2`
+	// Not a join, for which PostgreSQL could read all connections.
+	sqlReadingsFailing = `SELECT c.id, COALESCE((SELECT p.failing_since FROM connection_parameters p WHERE p.connection_id = c.id AND NOT p.pending), 0)
+FROM connections c WHERE c.tenant_id = $1`
 	sqlMarkUnreadNotice = `UPDATE connection_parameters SET failing_noticed = TRUE
 WHERE connection_id = $1 AND NOT pending AND failing_since > 0 AND failing_since <= $2 AND NOT failing_noticed`
 )
@@ -59,6 +62,23 @@ func (r Reader) UnreadProviders(ctx context.Context, since time.Time, limit int)
 		return []any{&u.ConnectionID, &u.TenantID, (*storedTime)(&u.Since)}
 	}
 	return list(ctx, r, fields, sqlUnreadProviders, micros(since), limit)
+}
+
+// ReadingsFailing returns since when what the provider of each connection of the tenant says of itself, and that is in force,
+// can't be read, of those of which the last reading has failed.
+func (r Reader) ReadingsFailing(ctx context.Context, tenantID string) (map[string]time.Time, error) {
+	type failing struct {
+		connectionID string
+		since        time.Time
+	}
+	all, err := list(ctx, r, func(f *failing) []any { return []any{&f.connectionID, optionalTime{&f.since}} }, sqlReadingsFailing, tenantID)
+	since := map[string]time.Time{}
+	for _, f := range all {
+		if !f.since.IsZero() {
+			since[f.connectionID] = f.since
+		}
+	}
+	return since, err
 }
 
 // MarkUnreadNotice records that OWNERs are told of it, and reports whether that was still due.

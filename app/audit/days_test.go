@@ -27,6 +27,10 @@ func TestDaysOfPerson(t *testing.T) {
 		f.NoError(err)
 		joined := invitations.Items[slices.IndexFunc(invitations.Items, func(i doorward.Invitation) bool { return i.Email == person.User.Email })].ID
 
+		_, err = f.Node(0).Invitations.Send(f.Context(), person.Caller, apptest.Offer("eve@acme.example", doorward.RoleUser))
+		if apptest.Code(err) != doorward.CodeForbidden { // refused to the person, not at the account
+			t.Errorf("a USER invites: %v", err)
+		}
 		clock.Move(24 * time.Hour)
 		for range 3 {
 			f.TryLogin(person.User.Email, "a wrong password")
@@ -53,6 +57,15 @@ func TestDaysOfPerson(t *testing.T) {
 		_, stranger := f.Tenant()
 		if diff := cmp.Diff(audit.PersonDays{Days: []audit.PersonDay{{Day: at(-1)}, {Day: at(0)}, {Day: at(1)}}}, of(stranger)); diff != "" {
 			t.Errorf("another tenant sees:\n%s", diff)
+		}
+		there, token := f.Invite(stranger, person.User.Email, doorward.RoleUser) // a member of both, from here on
+		f.NoError(apptest.ErrorOf(f.Node(0).Invitations.Accept(f.Context(), apptest.Anonymous(0), token, apptest.FirstPassword)))
+		entered := audit.PersonDay{Day: at(1), Changes: []audit.DayChange{{Action: doorward.InvitationAccept, Target: there.ID, Times: 1}, {Action: doorward.UserInvite, Target: there.ID, Times: 1}}}
+		if diff := cmp.Diff(audit.PersonDays{Days: []audit.PersonDay{{Day: at(-1)}, {Day: at(0)}, entered}}, of(stranger)); diff != "" {
+			t.Errorf("the tenant that the person has joined sees:\n%s", diff)
+		}
+		if diff := cmp.Diff(want, of(owner)); diff != "" {
+			t.Errorf("the first tenant sees of the other:\n%s", diff)
 		}
 		f.EditTenant(owner, func(s *doorward.TenantSettings) { s.KeepEventsDays = 30 })
 		found, err := f.Node(0).Audit.OfPerson(f.Context(), owner.Caller, person.User, 90)

@@ -52,6 +52,7 @@ type Shown struct {
 	// away by hand.
 	Provider, PendingProvider metadata.Provider
 	LastRunAt                 *time.Time // when its directory last changed something; nil: not for 30 days
+	UnreadSince               time.Time  // since when what the provider says of itself can't be read; zero: the last reading has succeeded
 }
 
 // UsableSecrets counts the client secrets that aren't lost.
@@ -62,6 +63,12 @@ func (s Shown) UsableSecrets() (n int) {
 		}
 	}
 	return n
+}
+
+// IsUnread reports whether people sign in by a provider that can't be read for provider.UnreadNoticed, of which OWNERs are
+// told.
+func (s Shown) IsUnread(now time.Time) bool {
+	return s.Status == doorward.ConnectionActive && !s.UnreadSince.IsZero() && now.Sub(s.UnreadSince) >= provider.UnreadNoticed
 }
 
 // List returns the connections of the caller's tenant, the oldest first. Errors: validation_failed for an
@@ -81,9 +88,13 @@ func (c *Connections) List(ctx context.Context, by doorward.Caller, w doorward.W
 		return page, err
 	}
 	runs, err := read.LastDirectoryWrites(ctx, by.TenantID)
+	if err != nil {
+		return page, err
+	}
+	failing, err := read.ReadingsFailing(ctx, by.TenantID)
 	page.Prev, page.Next, page.Total = found.Prev, found.Next, found.Total
 	for _, one := range found.Items {
-		page.Items = append(page.Items, shown(one, secrets, scim, runs))
+		page.Items = append(page.Items, shown(one, secrets, scim, runs, failing))
 		if err == nil {
 			err = page.Items[len(page.Items)-1].addProviders(ctx, read)
 		}
@@ -129,7 +140,11 @@ func show(ctx context.Context, read store.Reader, by doorward.Caller, id string)
 		return Shown{}, err
 	}
 	runs, err := read.LastDirectoryWrites(ctx, found.TenantID)
-	s := shown(found, secrets, scim, runs)
+	if err != nil {
+		return Shown{}, err
+	}
+	failing, err := read.ReadingsFailing(ctx, found.TenantID)
+	s := shown(found, secrets, scim, runs, failing)
 	if err == nil {
 		err = s.addProviders(ctx, read)
 	}
@@ -148,8 +163,8 @@ func (s *Shown) addProviders(ctx context.Context, read store.Reader) (err error)
 	return err
 }
 
-func shown(c doorward.Connection, secrets []store.SealedConnectionSecret, scim []doorward.SCIMSecret, lastRuns map[string]time.Time) Shown {
-	s := Shown{Connection: c}
+func shown(c doorward.Connection, secrets []store.SealedConnectionSecret, scim []doorward.SCIMSecret, lastRuns, failing map[string]time.Time) Shown {
+	s := Shown{Connection: c, UnreadSince: failing[c.ID]}
 	if at, found := lastRuns[c.ID]; found {
 		s.LastRunAt = &at
 	}

@@ -9,9 +9,9 @@ import (
 	"github.com/doorward/doorward/store"
 )
 
-// unreadNoticed is for how long what a provider says of itself couldn't be read when OWNERs are told: what it has changed
+// UnreadNoticed is for how long what a provider says of itself couldn't be read when OWNERs are told: what it has changed
 // since, such as a certificate, isn't known here.
-const unreadNoticed = 24 * time.Hour
+const UnreadNoticed = 24 * time.Hour
 
 // unread records that the reading has failed, and when to try again.
 func (c *Client) unread(ctx context.Context, kept store.KeptDiscovery) error {
@@ -37,14 +37,14 @@ func retryIn(failing time.Duration) time.Duration {
 	return 4 * time.Hour
 }
 
-// sweepUnread tells OWNERs of providers that couldn't be read for unreadNoticed, once until they can be.
+// sweepUnread tells OWNERs of providers that couldn't be read for UnreadNoticed, once until they can be.
 func (c *Client) sweepUnread(ctx context.Context) error {
 	return access.EachDue(func(u store.UnreadProvider) string { return u.ConnectionID }, func(limit int) ([]store.UnreadProvider, error) {
-		return c.db.Read().UnreadProviders(ctx, c.db.Now().Add(-unreadNoticed), limit)
+		return c.db.Read().UnreadProviders(ctx, c.db.Now().Add(-UnreadNoticed), limit)
 	}, func(u store.UnreadProvider) error {
 		on := doorward.Object{Type: "connection", ID: u.ConnectionID, TenantID: u.TenantID}
 		_, err := c.writer.Do(ctx, access.System, doorward.ConnectionUpdate, on, func(tx *access.Tx) error {
-			isDue, err := tx.MarkUnreadNotice(ctx, u.ConnectionID, tx.Now.Add(-unreadNoticed))
+			isDue, err := tx.MarkUnreadNotice(ctx, u.ConnectionID, tx.Now.Add(-UnreadNoticed))
 			if err != nil || !isDue {
 				tx.SkipEvent()
 				return err

@@ -47,6 +47,10 @@ func readingsOfMetadata(f *fixture) {
 	fail()
 	equal(f, []time.Time{kept().FailedAt, kept().FailingSince}, []time.Time{f.clock.read(), first})
 	equal(f, len(unread()), 0)
+	failing := func(tenantID string) map[string]time.Time {
+		return f.value(f.Read().ReadingsFailing(ctx, tenantID)).(map[string]time.Time)
+	}
+	equal(f, []map[string]time.Time{failing(c.TenantID), failing(f.tenant("Globex").ID)}, []map[string]time.Time{{c.ID: first}, {}})
 	f.clock.move(day)
 	equal(f, unread(), []store.UnreadProvider{{ConnectionID: c.ID, TenantID: c.TenantID, Since: first}})
 	f.write(func(tx *store.Tx) { noError(f, tx.SetCertificatesEnd(ctx, c.ID, false, f.clock.read().Add(7*day))) })
@@ -61,7 +65,7 @@ func readingsOfMetadata(f *fixture) {
 	equal(f, len(unread()), 0)
 	keep()
 	equal(f, []time.Time{kept().FailedAt, kept().FailingSince}, []time.Time{{}, {}})
-	equal(f, due(), 0)
+	equal(f, []int{due(), len(failing(c.TenantID))}, []int{0, 0})
 	fail()
 	f.clock.move(day)
 	equal(f, []int{due(), len(unread())}, []int{1, 1}) // another failure has a notice of its own

@@ -5,6 +5,7 @@ import (
 	"context"
 	"net/url"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/doorward/doorward"
@@ -40,6 +41,7 @@ var watched = []struct {
 	{doorward.UserInvite, (*console).watchMails},
 	{doorward.APIKeyManage, (*console).watchKeys},
 	{doorward.SSOManage, (*console).watchSecrets},
+	{doorward.SSOManage, (*console).watchProviders},
 	{doorward.SSOManage, (*console).watchDomains},
 	{doorward.SSOManage, (*console).watchRuns},
 	{doorward.SSOManage, (*console).watchRefusals},
@@ -132,7 +134,7 @@ func (h *console) watchWebhooks(ctx context.Context, c *ui.Call, _ *watch) (all 
 		return nil, err
 	}
 	for _, w := range hooks {
-		row := attention{Kind: "webhook." + w.State(), Name: w.Host(), Path: webhooksPath + "/" + w.ID, List: webhooksPath}
+		row := attention{Kind: "webhook." + w.State(), Name: nameAmong(w, hooks), Path: webhooksPath + "/" + w.ID, List: webhooksPath}
 		switch w.State() {
 		case "failing":
 			row.IsGrave, row.At = true, *w.FailingSince
@@ -157,6 +159,15 @@ func (h *console) watchWebhooks(ctx context.Context, c *ui.Call, _ *watch) (all 
 		}
 	}
 	return all, nil
+}
+
+// nameAmong is the webhook's host, or the rest of its address, too, where another one has the same host.
+func nameAmong(w endpoint, all []endpoint) string {
+	isAnother := func(o endpoint) bool { return o.ID != w.ID && o.Host() == w.Host() }
+	if _, address, found := strings.Cut(w.URL, "://"); found && slices.ContainsFunc(all, isAnother) {
+		return address
+	}
+	return w.Host()
 }
 
 // lookedForFailure is how many of the newest deliveries are searched for the last attempt that failed.
@@ -205,17 +216,37 @@ func (h *console) watchKeys(ctx context.Context, c *ui.Call, _ *watch) (all []at
 // taken away.
 func (h *console) watchSecrets(_ context.Context, c *ui.Call, seen *watch) (all []attention, err error) {
 	for _, p := range seen.connections {
-		if ends := p.SecretEnds(); ends != nil && p.IsActive() {
-			all = append(all, attention{Kind: "secret", IsGrave: p.HasEnded(*ends), Name: p.Name, At: *ends, Path: connectionPath + "/" + p.ID + tabQuery("secrets"), List: ssoPath})
+		if !p.IsActive() {
+			continue
 		}
-		if ends := p.CertificateEnds(); ends != nil && p.IsActive() {
-			all = append(all, attention{Kind: "certificate", IsGrave: p.HasEnded(*ends), Name: p.Name, At: *ends, Path: connectionPath + "/" + p.ID + tabQuery("certificates"), List: ssoPath})
-		}
-		if p.HasNoCertificate() && p.IsActive() {
+		all = append(all, p.ends("secret", p.SecretEnds(), "secrets")...)
+		all = append(all, p.ends("certificate", p.CertificateEnds(), "certificates")...)
+		if p.HasNoCertificate() {
 			all = append(all, attention{Kind: "nocertificate", IsGrave: true, Name: p.Name, Path: connectionPath + "/" + p.ID + tabQuery("certificates"), List: ssoPath})
 		}
-		if ends := p.DirectoryEnds(); ends != nil && p.IsActive() {
-			all = append(all, attention{Kind: "scim", IsGrave: p.HasEnded(*ends), Name: p.Name, At: *ends, Path: connectionPath + "/" + p.ID + tabQuery("directory"), List: ssoPath})
+		all = append(all, p.ends("scim", p.DirectoryEnds(), "directory")...)
+	}
+	return all, nil
+}
+
+// ends returns a row about what ends, or has ended, on the tab of the connection; none for nil.
+func (p provider) ends(kind string, at *time.Time, tab string) []attention {
+	if at == nil {
+		return nil
+	}
+	row := attention{Kind: kind, Name: p.Name, At: *at, Path: connectionPath + "/" + p.ID + tabQuery(tab), List: ssoPath}
+	if p.HasEnded(*at) {
+		row.Kind, row.IsGrave = kind+".ended", true
+	}
+	return []attention{row}
+}
+
+// watchProviders tells of providers that can't be read for long: what they have changed since, such as a certificate, isn't
+// known.
+func (h *console) watchProviders(_ context.Context, _ *ui.Call, seen *watch) (all []attention, err error) {
+	for _, p := range seen.connections {
+		if since := p.Unread(); since != nil {
+			all = append(all, attention{Kind: "unread", Name: p.Name, At: *since, Cause: "attention.unread.text", Path: connectionPath + "/" + p.ID + tabQuery("protocol"), List: ssoPath})
 		}
 	}
 	return all, nil

@@ -408,10 +408,13 @@ func identityOf(u doorward.User, page string) identity {
 }
 
 // eventKey returns the key of the message about an event: what Doorward itself has noticed of a client secret changes
-// nothing.
+// nothing, and a sign-out that names a session has ended that one alone.
 func eventKey(e doorward.Event) string {
-	if e.Action == doorward.ConnectionSecretChange && e.ActorType == doorward.System {
+	switch {
+	case e.Action == doorward.ConnectionSecretChange && e.ActorType == doorward.System:
 		return "did." + string(e.Action) + "." + noticeOf(e)
+	case e.Action == doorward.UserSignOut && slices.ContainsFunc(e.Changes, func(c doorward.Change) bool { return c.Field == "session" }):
+		return "did." + string(e.Action) + ".session"
 	}
 	return messageKeyOf(e.Action, e.Outcome)
 }

@@ -94,6 +94,9 @@ func (p provider) Warnings() (all []string) {
 	if p.HasNoCertificate() {
 		all = append(all, "sso.warn.nocertificate")
 	}
+	if p.Unread() != nil {
+		all = append(all, "sso.warn.unread")
+	}
 	if p.Pending != nil {
 		all = append(all, "sso.warn.pending")
 	} else if !p.CanBeEnabled() && p.Status != doorward.ConnectionActive {
@@ -158,6 +161,15 @@ func (p provider) DirectoryEnds() *time.Time {
 		return nil
 	}
 	return last
+}
+
+// Unread is since when what the provider says of itself can't be read, if people sign in by it and that is long ago; else
+// nil.
+func (p provider) Unread() *time.Time {
+	if !p.IsUnread(p.now) {
+		return nil
+	}
+	return &p.UnreadSince
 }
 
 // HasEnded reports whether the instant has passed.

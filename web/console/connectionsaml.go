@@ -112,14 +112,18 @@ func savedConnection(after connection.Shown) string {
 	return "connection"
 }
 
-// refreshConnection reads the provider's metadata again.
+// refreshConnection reads again what the provider says of itself.
 func (h *console) refreshConnection(ctx context.Context, c *ui.Call) (ui.View, error) {
 	p, err := h.connectionAt(ctx, c)
 	if err != nil {
 		return ui.View{}, err
 	}
 	_, err = h.app.Connections.Refresh(ctx, c.Caller, p.ID)
-	return redirectDone(c, connectionPath+"/"+p.ID, "connection-refresh", nil), err
+	done := "connection-refresh"
+	if !p.IsSAML() {
+		done = "connection-reread"
+	}
+	return redirectDone(c, connectionPath+"/"+p.ID, done, nil), err
 }
 
 // fillCertificates reads when the metadata were read, and what the protocol says of the last reading.

@@ -22,15 +22,20 @@ func TestPagesWhileChangesArePaused(t *testing.T) {
 	b.get("/console/people?lang=de", http.StatusOK, "Der Betreiber hat Änderungen angehalten: We &lt;move&gt;.")
 }
 
-// The overview says how many people the operator allows.
+// The overview says how many people the operator allows, and counts them as an invitation does: with those who are
+// invited. Who invites nobody doesn't see it.
 func TestOverviewShowsTheQuota(t *testing.T) {
 	h := newFixture(t)
-	if _, err := h.Node.App.Tenants.SetQuotas(t.Context(), doorward.OperatorAtTerminal(), h.tenant.ID, map[doorward.Quota]int64{doorward.QuotaPeople: 1200}); err != nil {
+	if _, err := h.Node.App.Tenants.SetQuotas(t.Context(), doorward.OperatorAtTerminal(), h.tenant.ID, map[doorward.Quota]int64{doorward.QuotaPeople: 5}); err != nil {
 		t.Fatal(err)
 	}
-	b := h.browserOf(t, "VIEWER")
-	b.get("/console", http.StatusOK, `<h2 id="quotas-title">Quotas</h2>`, `People</a> <strong>4 <span class="soft">/ 1,200</span>`)
-	b.get("/console?lang=de", http.StatusOK, `Personen</a> <strong>4 <span class="soft">/ 1.200</span>`)
+	b := h.browserOf(t, "ADMIN")
+	b.get("/console", http.StatusOK, `<h2 id="quotas-title">Quotas</h2>`, `invitations</a> <strong>4 <span class="soft">/ 5</span>`)
+	b.submit("/console/invitations/new", url.Values{"people": {"cid@acme.example"}, "role": {"USER"}, "expiresInDays": {"7"}, "locale": {"en"}})
+	b.get("/console", http.StatusOK, `invitations</a> <strong>5 <span class="soft">/ 5</span>`, `class="high"`)
+	b.get("/console?lang=de", http.StatusOK, `Personen und offene Einladungen</a> <strong>5 <span class="soft">/ 5</span>`)
+	b.post("/console/invitations/new", url.Values{"people": {"dan@acme.example"}, "role": {"USER"}, "expiresInDays": {"7"}, "locale": {"en"}}, http.StatusUnprocessableEntity)
+	lacks(t, h.browserOf(t, "VIEWER").get("/console", http.StatusOK), "quotas-title")
 }
 
 // With a quota of events a day the overview says how much was changed today. A form that it

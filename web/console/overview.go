@@ -193,7 +193,7 @@ func quotaMeters(c *ui.Call, t doorward.Tenant, figures overview.Tenant) (all []
 		link  string
 		used  int
 	}{
-		{doorward.QuotaPeople, doorward.UserRead, base + peoplePath, figures.People},
+		{doorward.QuotaPeople, doorward.UserInvite, base + peoplePath, figures.People + figures.Pending}, // as an invitation counts them
 		{doorward.QuotaAPIKeys, doorward.APIKeyManage, base + "/console/keys", figures.APIKeys},
 		{doorward.QuotaWebhooks, doorward.WebhookManage, base + webhooksPath, figures.Webhooks},
 		{doorward.QuotaEventsPerDay, doorward.AuditRead, trailLink(base, "from", c.Now().UTC().Format(time.DateOnly)), figures.Changes},

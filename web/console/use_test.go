@@ -734,6 +734,11 @@ func TestEndOneSession(t *testing.T) {
 	if res, _ := own.ask("GET", "/api/v2/auth/session", nil); res.StatusCode != http.StatusUnauthorized {
 		t.Errorf("the ended session is answered %d", res.StatusCode)
 	}
+	row := "/console/audit?action=user.signout"
+	lacks(t, owner.get(row, http.StatusOK, "One session of a person ended</a>"), "Sessions of a person ended</a>")
+	bob.Login()
+	owner.submit(path+"/sign-out", url.Values{}, "1 session has ended")
+	owner.get(row, http.StatusOK, "Sessions of a person ended</a>")
 	owner.submit(path+"/suspend", url.Values{}, "The person is suspended.", "Undo")
 }
 

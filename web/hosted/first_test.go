@@ -47,25 +47,31 @@ func TestFirstSignIn(t *testing.T) {
 	b.get("/account").is(t, 303, "/login?return=%2Faccount")
 }
 
-// What the login refuses, the first sign-in refuses, too; the account is there.
-func TestRefusedFirstSignIn(t *testing.T) {
-	s := doorwardtest.Start(t, doorwardtest.LoginLimits(5, 30))
-	acme := s.Tenant("Acme")
-	code := invite(t, s, acme.Owner, "ben@acme.example")
+// demandSignOn has people of acme.example sign in by the connection con_acme of the tenant, and by it alone.
+func demandSignOn(t *testing.T, s *doorwardtest.Server, tenant *doorwardtest.Tenant) {
+	t.Helper()
 	err := s.Node.App.Access.Upkeep(t.Context(), func(tx *store.Tx) error {
-		_, made := tx.InsertDomain(t.Context(), doorward.Domain{ID: "dom_acme", TenantID: acme.ID, Name: "acme.example", Token: "t", CreatedAt: tx.Now})
+		_, made := tx.InsertDomain(t.Context(), doorward.Domain{ID: "dom_acme", TenantID: tenant.ID, Name: "acme.example", Token: "t", CreatedAt: tx.Now})
 		return errors.Join(
 			tx.InsertConnection(t.Context(), doorward.Connection{
-				ID: "con_acme", TenantID: acme.ID, Type: doorward.OpenIDConnect, Name: "Okta", Product: doorward.Okta, Status: doorward.ConnectionActive, CreatedAt: tx.Now,
+				ID: "con_acme", TenantID: tenant.ID, Type: doorward.OpenIDConnect, Name: "Okta", Product: doorward.Okta, Status: doorward.ConnectionActive, CreatedAt: tx.Now,
 				JIT: doorward.JITOff, JITRole: doorward.RoleUser, InForce: doorward.ConnectionParameters{ClientAuth: doorward.SecretBasic, EmailFrom: "email"},
 			}),
 			made, tx.VerifyDomain(t.Context(), "dom_acme", tx.Now.Add(time.Hour)), tx.SetDomainConnection(t.Context(), "dom_acme", "con_acme"),
-			tx.SetSSOPolicy(t.Context(), doorward.SSOPolicy{TenantID: acme.ID, Mode: doorward.SSORequired, Revision: 1, ChangedAt: tx.Now}),
+			tx.SetSSOPolicy(t.Context(), doorward.SSOPolicy{TenantID: tenant.ID, Mode: doorward.SSORequired, Revision: 1, ChangedAt: tx.Now}),
 		)
 	})
 	if err != nil {
 		t.Fatal(err)
 	}
+}
+
+// What the login refuses, the first sign-in refuses, too; the account is there.
+func TestRefusedFirstSignIn(t *testing.T) {
+	s := doorwardtest.Start(t, doorwardtest.LoginLimits(5, 30))
+	acme := s.Tenant("Acme")
+	code := invite(t, s, acme.Owner, "ben@acme.example")
+	demandSignOn(t, s, acme)
 	b := open(t, s)
 	b.send("/accept", "token", code).is(t, 200, "", `action="/accept/register"`)
 	b.send("/accept/register", "token", code, "password", fresh, "confirmPassword", fresh, "return", "/docs").

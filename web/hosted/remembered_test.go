@@ -1,6 +1,7 @@
 package hosted_test
 
 import (
+	"encoding/base64"
 	"fmt"
 	"net/http"
 	"net/url"
@@ -93,7 +94,11 @@ func TestLimitsOfRememberedAccounts(t *testing.T) {
 		t.Errorf("the page offers %q, by a cookie of %d bytes", accounts, len(set))
 	}
 	value, _, _ := strings.Cut(strings.TrimPrefix(set, "doorward_accounts="), ";")
-	for _, planted := range []string{"", "x", value[:len(value)-8] + "AAAAAAAA", value + "AAAA"} {
+	if plain, err := base64.RawURLEncoding.DecodeString(value); err == nil && strings.Contains(string(plain), "acme") {
+		t.Errorf("the cookie has %q", plain)
+	}
+	const made = `[{"id":"1","email":"eve@acme.example"}]`
+	for _, planted := range []string{"", "x", value[:len(value)-8] + "AAAAAAAA", value + "AAAA", base64.RawURLEncoding.EncodeToString([]byte(made)), base64.StdEncoding.EncodeToString([]byte(made))} {
 		other := open(t, s)
 		at, err := url.Parse(s.URL)
 		if err != nil {
@@ -110,4 +115,22 @@ func TestLimitsOfRememberedAccounts(t *testing.T) {
 	if got := b.accountsOn(b.get("/login")); len(got) != 4 || got[last] != "" {
 		t.Errorf("after erasing: %q", got)
 	}
+}
+
+// A remembered account of a tenant that demands its own sign-on leads there at once, with the address; the others lead to
+// the login.
+func TestRememberedAccountSignsOn(t *testing.T) {
+	s := doorwardtest.Start(t)
+	acme := s.Tenant("Acme")
+	acme.Join(ann, "USER")
+	s.Tenant("Globex").Join("ben@globex.example", "USER")
+	b := open(t, s)
+	for _, email := range []string{ann, "ben@globex.example"} {
+		b.send("/login", "email", email, "password", secret, "keep", "1").is(t, 303, "/account")
+		b.send("/logout")
+	}
+	demandSignOn(t, s, acme)
+	accounts := b.accountsOn(b.get("/login").is(t, 200, ""))
+	b.send("/login/account", "account", accounts[ann], "return", "/docs").is(t, 303, "/api/v2/auth/sso/con_acme/start?loginHint=ann%40acme.example&return=%2Fdocs")
+	b.send("/login/account", "account", accounts["ben@globex.example"]).is(t, 200, "", `value="ben@globex.example"`)
 }

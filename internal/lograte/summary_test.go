@@ -35,8 +35,11 @@ func TestSummary(t *testing.T) {
 		for i := range 10 * maxSummaries {
 			lines(fmt.Sprint("made up ", i), 1)
 		}
-		if len(s.events) > maxSummaries+1 {
-			t.Errorf("%d causes are kept, want %d and the others", len(s.events), maxSummaries)
+		s.mu.Lock()
+		kept := len(s.events)
+		s.mu.Unlock()
+		if kept > maxSummaries+1 {
+			t.Errorf("%d causes are kept, want %d and the others", kept, maxSummaries)
 		}
 		time.Sleep(time.Minute)
 		synctest.Wait()

@@ -1,8 +1,8 @@
 package doorward
 
 import (
-	"cmp"
 	"bytes"
+	"cmp"
 	"crypto/sha256"
 	"encoding/base64"
 	"encoding/json"

@@ -2,6 +2,7 @@ package doorward
 
 import (
 	"bytes"
+	"cmp"
 	"crypto/sha256"
 	"encoding/base64"
 	"encoding/json"
@@ -216,9 +217,13 @@ type GroupMapping struct {
 	Group string // the name or, of a directory's group, the externalId
 	Role  Role
 	// GroupID is the group of the connection's directory that Group has been found to mean; empty: none so
-	// far. It stays the same one when the directory renames it.
+	// far. It stays the same one when the directory renames it, and Group is then its present name.
 	GroupID string
+	Given   string // what Group was when it was written, if that is something else
 }
+
+// Written is what Group was when it was written.
+func (m GroupMapping) Written() string { return cmp.Or(m.Given, m.Group) }
 
 // DirectoryGroup is a group that the directory of a connection has made.
 type DirectoryGroup struct {

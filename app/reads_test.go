@@ -74,7 +74,7 @@ func TestReadsThatDecide(t *testing.T) {
 		if got.People != 3 || got.Pending != 0 || got.Changes != 0 || len(got.SignIns) > 0 {
 			t.Errorf("a USER's overview has more than people: %+v", got)
 		}
-		if all, err := node.Overviews.Of(ctx, owner.Caller, 1); err != nil || all.Pending != 1 || all.Changes == 0 || len(all.SignIns) != 1 {
+		if all, err := node.Overviews.Of(ctx, owner.Caller, 1); err != nil || all.Pending != 1 || all.Changes == 0 || len(all.SignIns) == 0 {
 			t.Errorf("the OWNER's overview: %+v, %v", all, err)
 		}
 	})

@@ -26,10 +26,11 @@ const (
 	sqlConnection    = selectConnection + `WHERE c.id = $1`
 	sqlConnectionsOf = selectConnection + `WHERE c.tenant_id = $1 ORDER BY c.created_at, c.id`
 
-	selectParameters   = `SELECT p.connection_id, p.pending, p.issuer, p.client_id, p.client_auth, p.email_from, p.metadata_url, p.subject_from, p.removed_certificates, p.tested_at, p.revision FROM connection_parameters p `
-	sqlParameters      = selectParameters + `WHERE p.connection_id = $1`
-	sqlAllParameters   = selectParameters + `JOIN connections c ON c.id = p.connection_id WHERE c.tenant_id = $1`
-	selectMappings     = `SELECT m.connection_id, m.group_name, m.role, m.group_id FROM connection_mappings m `
+	selectParameters = `SELECT p.connection_id, p.pending, p.issuer, p.client_id, p.client_auth, p.email_from, p.metadata_url, p.subject_from, p.removed_certificates, p.tested_at, p.revision FROM connection_parameters p `
+	sqlParameters    = selectParameters + `WHERE p.connection_id = $1`
+	sqlAllParameters = selectParameters + `JOIN connections c ON c.id = p.connection_id WHERE c.tenant_id = $1`
+	selectMappings   = `SELECT m.connection_id, m.group_name, m.role, m.group_id, coalesce(g.display_name, ''), coalesce(g.external_id, '')
+FROM connection_mappings m LEFT JOIN directory_groups g ON g.id = m.group_id `
 	sqlMappings        = selectMappings + `WHERE m.connection_id = $1`
 	sqlAllMappings     = selectMappings + `JOIN connections c ON c.id = m.connection_id WHERE c.tenant_id = $1`
 	sqlHasActive       = `SELECT count(*) FROM connections WHERE tenant_id = $1 AND status = 'active' AND type <> 'scim'`
@@ -118,9 +119,12 @@ func parametersFields(p *parametersRow) []any {
 type mappingRow struct {
 	connectionID string
 	doorward.GroupMapping
+	name, externalID string // of the group, at present; empty: there is none
 }
 
-func mappingFields(m *mappingRow) []any { return []any{&m.connectionID, &m.Group, &m.Role, &m.GroupID} }
+func mappingFields(m *mappingRow) []any {
+	return []any{&m.connectionID, &m.Group, &m.Role, &m.GroupID, &m.name, &m.externalID}
+}
 
 // completeConnections adds parameters and mappings, and leaves out connections that have since been
 // deleted.
@@ -152,13 +156,18 @@ func addParameters(c *doorward.Connection, given []parametersRow) {
 	}
 }
 
-// addMappings adds the mappings in the order of their groups.
+// addMappings adds the mappings in the order of their groups. One whose group was renamed gets the present name, unless
+// another mapping has that.
 func addMappings(c *doorward.Connection, mapped []mappingRow) {
 	c.Mappings = []doorward.GroupMapping{}
-	for _, m := range mapped {
-		if m.connectionID == c.ID {
-			c.Mappings = append(c.Mappings, m.GroupMapping)
+	mapped = slices.DeleteFunc(slices.Clone(mapped), func(m mappingRow) bool { return m.connectionID != c.ID })
+	for i := range mapped {
+		m := &mapped[i]
+		isTaken := slices.ContainsFunc(mapped, func(o mappingRow) bool { return o.Group == m.name })
+		if m.name != "" && !isTaken && m.Group != m.externalID && !strings.EqualFold(m.Group, m.name) {
+			m.Group, m.Given = m.name, m.Group
 		}
+		c.Mappings = append(c.Mappings, m.GroupMapping)
 	}
 	slices.SortFunc(c.Mappings, func(a, b doorward.GroupMapping) int { return strings.Compare(a.Group, b.Group) })
 }
@@ -208,7 +217,7 @@ func (tx *Tx) setMappings(ctx context.Context, c doorward.Connection) error {
 		return err
 	}
 	for _, m := range c.Mappings {
-		if err := tx.run(ctx, sqlInsertMapping, c.ID, m.Group, string(m.Role), m.GroupID); err != nil {
+		if err := tx.run(ctx, sqlInsertMapping, c.ID, m.Written(), string(m.Role), m.GroupID); err != nil {
 			return err
 		}
 	}

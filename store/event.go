@@ -285,10 +285,11 @@ func (r Reader) EventBars(ctx context.Context, tenantID string, f EventFilter, w
 
 // EventDay is how often an action was done or refused in a day of UTC.
 type EventDay struct {
-	DayCount // Times adds up the refusals that an event stands for
-	Action   doorward.Action
-	Outcome  doorward.Outcome
-	Events   int64
+	Day     int64 // days since 1970-01-01
+	Times   int64 // adds up the refusals that an event stands for
+	Action  doorward.Action
+	Outcome doorward.Outcome
+	Events  int64
 }
 
 // EventDays counts the newest events of the tenant by the actor or about the target of the filter, which has one
@@ -408,7 +409,7 @@ const (
 const chainBatch = 1000
 
 // DeleteChain deletes up to chainBatch events of the tenant, the oldest first, with the mails
-// about them, their rows of the feed, and with the last of them the chain. It returns the
+// about them, their rows of the feed, and with the last of them the chain and its usage. It returns the
 // number deleted; fewer than chainBatch means that nothing is left.
 func (tx *Tx) DeleteChain(ctx context.Context, tenantID string) (int64, error) {
 	for _, query := range []string{sqlDeleteEventMails, sqlDeleteEventsHeld} {
@@ -426,7 +427,10 @@ func (tx *Tx) DeleteChain(ctx context.Context, tenantID string) (int64, error) {
 	if err := tx.run(ctx, sqlDeleteFeedChain, tenantID); err != nil {
 		return n, err
 	}
-	return n, tx.run(ctx, sqlDeleteChain, tenantID)
+	if err := tx.run(ctx, sqlDeleteChain, tenantID); err != nil {
+		return n, err
+	}
+	return n, tx.deleteUsage(ctx, tenantID) // last: nobody adds to it any more
 }
 
 const sqlEventsAfter = selectEvent + `WHERE tenant_id = $1 AND seq > $2 ORDER BY seq LIMIT $3`

@@ -46,7 +46,7 @@ func (r Reader) TrailsDue(ctx context.Context, since, now time.Time, limit int) 
 // TrimTrail deletes up to limit events from the beginning of a trail, as long as they are
 // from before an instant, or from the future, written while the clock was ahead. It returns
 // how many. The last of them becomes the anchor from which the chain is verified. The lock on
-// the chain is taken last, so nobody waits for the deletion.
+// the chain is taken almost last, so nobody waits for the deletion.
 func (tx *Tx) TrimTrail(ctx context.Context, tenantID string, before time.Time, limit int) (int64, error) {
 	oldest, err := list(ctx, tx.Reader, oldLinkFields, sqlOldestLinks, tenantID, limit)
 	if err != nil {
@@ -67,7 +67,10 @@ func (tx *Tx) TrimTrail(ctx context.Context, tenantID string, before time.Time, 
 	if err := tx.trimFeed(ctx, tenantID, cut.seq); err != nil {
 		return 0, err
 	}
-	return deleted, tx.run(ctx, sqlSetAnchor, tenantID, cut.seq, cut.hash)
+	if err := tx.run(ctx, sqlSetAnchor, tenantID, cut.seq, cut.hash); err != nil {
+		return 0, err
+	}
+	return deleted, tx.trimUsage(ctx, tenantID, before)
 }
 
 const (

@@ -152,6 +152,9 @@ func (d Draft) setRoles(c *doorward.Connection) (faults []doorward.FieldError) {
 	seen := map[string]bool{}
 	for at, m := range c.Mappings {
 		pointer := fmt.Sprintf("/mappings/%d/group", at)
+		if i := slices.IndexFunc(before, func(b doorward.GroupMapping) bool { return b.Group == m.Group || b.Written() == m.Group }); i >= 0 {
+			m.Group, m.GroupID, m.Given = before[i].Group, before[i].GroupID, before[i].Given
+		}
 		switch {
 		case m.Group == "":
 			faults = append(faults, fault(pointer, "required", "Name the group as the provider sends it."))
@@ -160,10 +163,7 @@ func (d Draft) setRoles(c *doorward.Connection) (faults []doorward.FieldError) {
 		case seen[m.Group]:
 			faults = append(faults, fault(pointer, "taken", "Another mapping has this group."))
 		}
-		seen[m.Group] = true
-		if i := slices.IndexFunc(before, func(b doorward.GroupMapping) bool { return b.Group == m.Group }); i >= 0 {
-			c.Mappings[at].GroupID = before[i].GroupID // the group may have another name by now
-		}
+		c.Mappings[at], seen[m.Group] = m, true
 	}
 	slices.SortFunc(c.Mappings, func(a, b doorward.GroupMapping) int { return strings.Compare(a.Group, b.Group) })
 	return faults

@@ -171,7 +171,7 @@ func (d *Directories) DeleteGroup(ctx context.Context, by doorward.Caller, id st
 		was := stateOfGroup(g)
 		for _, m := range w.con.Mappings {
 			if m.GroupID == id {
-				was.Mapped, w.gave = append(was.Mapped, m.Group), append(w.gave, m.Role)
+				was.Mapped, w.gave = append(was.Mapped, m.Written()), append(w.gave, m.Role)
 			}
 		}
 		mapped, err := w.tx.UnmatchGroup(ctx, w.con.ID, id)

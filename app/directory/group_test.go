@@ -125,6 +125,41 @@ func TestRolesByGroups(t *testing.T) {
 	})
 }
 
+// A mapping shows the present name of its group if it doesn't have the externalId, and unless another mapping has that name.
+func TestMappingsShowPresentNames(t *testing.T) {
+	apptest.OnSQLite(t, func(base *apptest.Fixture) {
+		f := newFixture(base)
+		sales, admins := f.group(scim.Group{DisplayName: "Sales"}), f.group(scim.Group{DisplayName: "Admins", ExternalID: "e-admins"})
+		change := func(group, path, value string) {
+			f.NoError(f.patch(0, group, fmt.Sprintf(`{"op": "replace", "path": %q, "value": %q}`, path, value)))
+		}
+		want := func(groups ...string) {
+			f.Helper()
+			c, err := f.DB.Read().Connection(f.Context(), f.con)
+			f.NoError(err)
+			var got []string
+			for _, m := range c.Mappings {
+				got = append(got, m.Group)
+			}
+			if !slices.Equal(got, groups) {
+				f.Errorf("the mappings are of %q, want %q", got, groups)
+			}
+		}
+		want("e-admins", "sales")
+		change(sales, "displayName", "Sellers")
+		change(admins, "displayName", "Staff")
+		want("Sellers", "e-admins")
+		change(admins, "externalId", "x-admins")
+		want("Sellers", "Staff")
+		f.NoError(f.patch(0, admins, `{"op": "replace", "path": "externalId", "value": "e-admins"}`))
+		change(sales, "displayName", "e-admins")
+		want("e-admins", "sales")
+		mallory := f.person("mallory")
+		f.NoError(f.patch(0, sales, member("add", mallory)))
+		f.wantRole(mallory, doorward.RoleViewer)
+	})
+}
+
 // No OWNER loses the role, and nobody what an OWNER gave by hand.
 func TestGroupsLowerNobodyByHand(t *testing.T) {
 	apptest.OnSQLite(t, func(base *apptest.Fixture) {
@@ -257,6 +292,12 @@ func TestEditedMappings(t *testing.T) {
 		f.NoError(f.patch(0, ops, `{"op": "replace", "path": "displayName", "value": "Operations"}`))
 		edit(doorward.GroupMapping{Group: "OPS", Role: doorward.RoleViewer})
 		f.wantRole(ann, doorward.RoleViewer)
+		edit(doorward.GroupMapping{Group: "Operations", Role: doorward.RoleAdmin})
+		f.wantRole(ann, doorward.RoleAdmin)
+		_, _, err := f.Node(0).Connections.Edit(f.Context(), f.owner.Caller, f.con, connection.Change{Draft: connection.Draft{Mappings: &[]doorward.GroupMapping{
+			{Group: "OPS", Role: doorward.RoleAdmin}, {Group: "Operations", Role: doorward.RoleViewer},
+		}}})
+		f.WantField(err, "/mappings/1/group", "taken")
 		edit()
 		f.wantRole(ann, doorward.RoleUser)
 	})

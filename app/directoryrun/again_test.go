@@ -154,6 +154,40 @@ func TestUndoOfInvitations(t *testing.T) {
 	})
 }
 
+// An invitation that somebody has sent by hand, and that the run has revoked, comes back as theirs, unless they could send
+// it no more.
+func TestUndoOfInvitationsByHand(t *testing.T) {
+	apptest.OnSQLite(t, func(base *apptest.Fixture) {
+		f := newFixture(base)
+		admin := f.Join(f.owner, doorward.RoleAdmin)
+		const removed, switchedOff, former = "kim@elsewhere.example", "lea@elsewhere.example", "mo@elsewhere.example"
+		ids := map[string]string{}
+		for address, by := range map[string]apptest.Person{removed: f.owner, switchedOff: f.owner, former: admin} {
+			f.Invite(by, address, doorward.RoleAdmin)
+			ids[address] = f.make(address)
+		}
+		f.pause()
+		f.remove(ids[removed])
+		f.remove(ids[former])
+		f.NoError(f.setActive(ids[switchedOff], false))
+		f.Exec(`UPDATE memberships SET role = 'VIEWER' WHERE user_id = '` + admin.ID + `'`)
+		if n := f.Int(`SELECT count(*) FROM invitations WHERE state = 'PENDING'`); n != 0 {
+			t.Errorf("the run has left %d invitations", n)
+		}
+		undone := f.undo(f.last())
+		if why := f.why(undone, ids[former]); why != doorward.UndoneChangedSince || undone.DirectoryRun.Left != 1 {
+			t.Errorf("left as %q, and %d in all", why, undone.DirectoryRun.Left)
+		}
+		for _, address := range []string{removed, switchedOff} {
+			inv, err := f.DB.Read().PendingInvitation(f.Context(), f.owner.TenantID, address)
+			f.NoError(err)
+			if inv.InvitedBy != f.owner.ID || inv.ServiceKeyID != "" || inv.Role != doorward.RoleAdmin {
+				t.Errorf("%s is invited by %q %q as %s, want the OWNER's invitation", address, inv.InvitedBy, inv.ServiceKeyID, inv.Role)
+			}
+		}
+	})
+}
+
 // What somebody has decided by hand while the run went on is no part of the run: its undo doesn't take that back.
 func TestUndoKeepsWhatWasDecidedBetween(t *testing.T) {
 	apptest.OnEach(t, func(base *apptest.Fixture) {

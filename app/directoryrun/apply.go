@@ -361,13 +361,14 @@ func (u *undoing) say(p plan, active bool) error {
 	return u.tx.UpdateDirectoryUser(u.ctx, said)
 }
 
-// invite sends an invitation in place of the one that the run has revoked, to the address and with the id from before.
+// invite sends an invitation in place of the one that the run has revoked, to the address and with the id from before: that
+// of an OWNER as the OWNER's.
 func (u *undoing) invite(p plan) error {
 	said := p.before.Said
 	if p.now != nil {
 		said = p.now.Said
 	}
-	inv, err := invite.ByDirectory(u.ctx, u.tx, u.con, said.Address, nameOf(said))
+	inv, err := invite.Again(u.ctx, u.tx, u.con, p.before.Said.InvitationID, said.Address, nameOf(said))
 	if err != nil {
 		return err
 	}

@@ -1,11 +1,13 @@
 package directoryrun
 
 import (
+	"cmp"
 	"errors"
 	"slices"
 
 	"github.com/doorward/doorward"
 	"github.com/doorward/doorward/app/directory"
+	"github.com/doorward/doorward/app/invite"
 	"github.com/doorward/doorward/store"
 )
 
@@ -270,6 +272,12 @@ func (u *undoing) obstacle(p *plan, d Step) (doorward.Undone, error) {
 		return doorward.UndoneChangedSince, err
 	}
 	switch d {
+	case Invite:
+		mayCome, err := invite.MayComeBack(u.ctx, u.tx.Reader, p.before.Said.InvitationID, cmp.Or(p.now, p.before).Said.Address)
+		if err == nil && !mayCome {
+			return doorward.UndoneChangedSince, nil
+		}
+		return "", err
 	case Rejoin:
 		if why, err := u.taken(p.before.Said); why != "" || err != nil {
 			return why, err

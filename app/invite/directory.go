@@ -1,6 +1,7 @@
 package invite
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"strings"
@@ -14,16 +15,62 @@ import (
 // pending already, whose mail went out. email is canonical. Errors: validation_failed if the tenant's settings don't allow
 // it, or don't any more; quota_exceeded, resend_too_soon.
 func ByDirectory(ctx context.Context, tx *access.Tx, c doorward.Connection, email, name string) (doorward.Invitation, error) {
-	pending, err := tx.PendingInvitation(ctx, c.TenantID, email)
+	return sendOrFind(ctx, tx, doorward.Invitation{TenantID: c.TenantID, Email: email, Name: name, Role: c.JITRole, ServiceKeyID: c.ID})
+}
+
+// Again is ByDirectory in place of an invitation that the directory has revoked. If somebody else had sent that one to the
+// address, the new one is theirs, too: sender, role, name, language and days of validity come back.
+func Again(ctx context.Context, tx *access.Tx, c doorward.Connection, revokedID, email, name string) (doorward.Invitation, error) {
+	was, isOthers, err := ofOthers(ctx, tx.Reader, revokedID, email)
+	if err != nil {
+		return was, err
+	}
+	if !isOthers {
+		return ByDirectory(ctx, tx, c, email, name)
+	}
+	return sendOrFind(ctx, tx, doorward.Invitation{
+		TenantID: was.TenantID, Email: email, Name: was.Name, Locale: was.Locale, Role: was.Role, Days: was.Days, InvitedBy: was.InvitedBy, ServiceKeyID: was.ServiceKeyID,
+	})
+}
+
+// MayComeBack reports whether Again may send the invitation: somebody else than a directory who had sent it must be allowed
+// to do so now.
+func MayComeBack(ctx context.Context, read store.Reader, revokedID, email string) (bool, error) {
+	was, isOthers, err := ofOthers(ctx, read, revokedID, email)
+	if err != nil || !isOthers {
+		return err == nil, err
+	}
+	tenant, err := read.Tenant(ctx, was.TenantID)
+	if err == nil {
+		err = checkAuthorised(ctx, read, was, tenant)
+	}
+	if doorward.HasCode(err, doorward.CodeInvitationRevoked) {
+		return false, nil
+	}
+	return err == nil, err
+}
+
+// ofOthers returns the invitation, and whether it is to the address and somebody else than a directory has sent it.
+func ofOthers(ctx context.Context, read store.Reader, id, email string) (doorward.Invitation, bool, error) {
+	inv, err := read.Invitation(ctx, id)
+	if errors.Is(err, store.ErrNone) {
+		return inv, false, nil
+	}
+	return inv, err == nil && inv.Email == email && !isByDirectory(inv), err
+}
+
+// sendOrFind completes the invitation, and sends it unless one to the address is pending, which it returns then.
+func sendOrFind(ctx context.Context, tx *access.Tx, inv doorward.Invitation) (doorward.Invitation, error) {
+	pending, err := tx.PendingInvitation(ctx, inv.TenantID, inv.Email)
 	if err == nil && pending.StateAt(tx.Now) == doorward.InvitationPending {
 		return pending, nil
 	}
 	if err != nil && !errors.Is(err, store.ErrNone) {
 		return pending, err
 	}
-	tenant, err := tx.Tenant(ctx, c.TenantID)
-	if err == nil && !IsAllowed(tenant.Settings, email) {
-		err = doorward.InvalidFields(Offer{}.violations(tenant.Settings, email)...)
+	tenant, err := tx.Tenant(ctx, inv.TenantID)
+	if err == nil && !IsAllowed(tenant.Settings, inv.Email) {
+		err = doorward.InvalidFields(Offer{}.violations(tenant.Settings, inv.Email)...)
 	}
 	if err == nil {
 		err = checkQuota(ctx, tx, tenant)
@@ -31,10 +78,8 @@ func ByDirectory(ctx context.Context, tx *access.Tx, c doorward.Connection, emai
 	if err != nil {
 		return pending, err
 	}
-	inv := doorward.Invitation{
-		ID: doorward.NewID(doorward.PrefixInvitation), TenantID: c.TenantID, Email: email, Name: name, Role: c.JITRole, State: doorward.InvitationPending,
-		Delivery: doorward.DeliveryQueued, Days: Offer{}.days(tenant.Settings), ServiceKeyID: c.ID, CreatedAt: tx.Now,
-	}
+	inv.ID, inv.State, inv.Delivery, inv.CreatedAt = doorward.NewID(doorward.PrefixInvitation), doorward.InvitationPending, doorward.DeliveryQueued, tx.Now
+	inv.Days = cmp.Or(inv.Days, Offer{}.days(tenant.Settings))
 	inv.ExpiresAt = expiry(tx, inv)
 	if err := countFurtherInvitation(ctx, tx, inv); err != nil {
 		return inv, err

@@ -1,7 +1,7 @@
 // Package overview has the figures of a tenant for its administrators, and counts
-// what an administrative action would end. Nothing is stored: each figure is one
-// query over an index; docs/performance.md says what they cost for 100,000 people and
-// 1,000,000 events. It also deletes counts of usage that are older than their charts.
+// what an administrative action would end. Each figure is one query; docs/performance.md
+// says what they cost for 100,000 people and 1,000,000 events. It also counts what is in
+// the trails, by the hour, and deletes counts of usage that are older than their charts.
 package overview
 
 import (
@@ -35,19 +35,19 @@ func New(writer *access.Writer, db *store.DB, sessions store.SessionLifetime, re
 // Tenant is the state of a tenant. What the caller may not read stays empty: the comments end
 // with the permission that is needed.
 type Tenant struct {
-	Roles     []Role    // all roles of the tenant, the highest rank first; user.read
-	People    int       // members, suspended or not; user.read
-	Suspended int       // suspended members; user.read
-	Pending   int       // invitations that can be accepted; user.invite
-	Failed    int       // pending invitations whose newest mail could not be delivered; user.invite
-	FailedBy  string    // SMTP code of the last such failure; empty: no server has answered; user.invite
-	Factors   []Factors // all roles that somebody active has, the highest rank first; user.manage
-	SignIns   []Day     // one a day, the oldest first; audit.read
-	Refusals  []Refusal // of the last 24 hours, the most frequent first; audit.read
-	Since     time.Time // when these 24 hours began, in whole seconds; audit.read
-	APIKeys   int       // that have not ended; apikey.manage
-	Webhooks  int       // disabled ones too; webhook.manage
-	Changes   int       // events of today (UTC) that count in the quota; audit.read
+	Roles     []Role                // all roles of the tenant, the highest rank first; user.read
+	People    int                   // members, suspended or not; user.read
+	Suspended int                   // suspended members; user.read
+	Pending   int                   // invitations that can be accepted; user.invite
+	Failed    int                   // pending invitations whose newest mail could not be delivered; user.invite
+	FailedBy  string                // SMTP code of the last such failure; empty: no server has answered; user.invite
+	Factors   []Factors             // all roles that somebody active has, the highest rank first; user.manage
+	SignIns   []doorward.UsageCount // and refusals, of the trail, by day of UTC, in no order; audit.read
+	Refusals  []Refusal             // of the last 24 hours, the present one included, the most frequent first; audit.read
+	Since     time.Time             // when these 24 hours began; audit.read
+	APIKeys   int                   // that have not ended; apikey.manage
+	Webhooks  int                   // disabled ones too; webhook.manage
+	Changes   int                   // events of today (UTC) that count in the quota; audit.read
 }
 
 // Role is how many members hold a role.
@@ -62,24 +62,38 @@ type Factors struct {
 	People, With int
 }
 
-// Day is how many sessions were opened in a day of UTC, and how many sign-ins were refused, by RefusedSignIns.
-type Day struct {
-	Day     time.Time // its midnight
-	SignIns int
-	Refused map[doorward.Action]int
-}
-
-// RefusedSignIns are the actions by which a sign-in is refused.
-var RefusedSignIns = []doorward.Action{doorward.SessionRefuse, doorward.MFARefuse, doorward.SSORefuse}
-
 // Refusal is how often an action was refused.
 type Refusal struct {
 	Action doorward.Action
 	Times  int
 }
 
-// Sweep deletes counts of usage that are no longer shown. Several nodes may sweep at the same time. Errors: unavailable.
+// Sweep counts what is in the tenants' trails, and deletes counts of usage that are no longer shown. Several nodes may
+// sweep at the same time. Errors: unavailable.
 func (o *Overviews) Sweep(ctx context.Context) error {
+	return errors.Join(o.countTrails(ctx), o.deleteOld(ctx))
+}
+
+// countSweepTime limits one sweep of trails, of which none may have been counted yet; the next one, a minute later, goes on.
+const countSweepTime = 30 * time.Second
+
+func (o *Overviews) countTrails(ctx context.Context) error {
+	began := time.Now()
+	return access.EachDue(func(tenantID string) string { return tenantID }, func(limit int) ([]string, error) {
+		if time.Since(began) >= countSweepTime {
+			return nil, nil
+		}
+		return o.db.Read().TrailsUncounted(ctx, limit)
+	}, func(tenantID string) error {
+		err := o.writer.Upkeep(ctx, func(tx *store.Tx) error { return tx.CountTrail(ctx, tenantID, tx.Now.Add(-doorward.UsageKept)) })
+		if errors.Is(err, store.ErrNone) { // another node was faster, or the tenant was destroyed
+			return nil
+		}
+		return err
+	})
+}
+
+func (o *Overviews) deleteOld(ctx context.Context) error {
 	return o.writer.InBatches(ctx, func(tx *store.Tx, limit int) (int64, error) {
 		return tx.DeleteOldUsage(ctx, tx.Now.Add(-doorward.UsageKept), limit)
 	})
@@ -163,42 +177,24 @@ func (o *Overviews) fillFactors(ctx context.Context, tenantID string, t *Tenant)
 
 func (o *Overviews) fillSignIns(days int) func(context.Context, string, *Tenant) error {
 	const day = 24 * time.Hour
-	return func(ctx context.Context, tenantID string, t *Tenant) error {
+	return func(ctx context.Context, tenantID string, t *Tenant) (err error) {
 		first := o.db.Now().UTC().Truncate(day).Add(-time.Duration(days-1) * day)
-		opened, err := o.db.Read().CountByDay(ctx, tenantID, doorward.SessionOpen, first)
-		if err != nil {
-			return err
-		}
-		refused, err := o.db.Read().CountRefusedByDay(ctx, tenantID, first)
-		for n := range days {
-			t.SignIns = append(t.SignIns, dayOf(first.Add(time.Duration(n)*day), opened, refused))
-		}
+		t.SignIns, err = o.db.Read().UsageOfTrail(ctx, tenantID, first, day)
 		return err
 	}
 }
 
-// dayOf picks the counts of the day that begins at the instant.
-func dayOf(at time.Time, opened []store.DayCount, refused []store.RefusedCount) Day {
-	d := Day{Day: at, Refused: map[doorward.Action]int{}}
-	for _, c := range opened {
-		if c.Day == doorward.DayOf(at) {
-			d.SignIns = int(c.Times)
-		}
-	}
-	for _, c := range refused {
-		if c.Day == doorward.DayOf(at) {
-			d.Refused[c.Action] = int(c.Times)
-		}
-	}
-	return d
-}
-
 func (o *Overviews) fillRefusals(ctx context.Context, tenantID string, t *Tenant) error {
 	o.recordPending(ctx)
-	t.Since = o.db.Now().Add(-24 * time.Hour).UTC().Truncate(time.Second) // the console puts it into a form field, which has no fractions
-	counts, err := o.db.Read().CountRefusals(ctx, tenantID, t.Since)
+	t.Since = o.db.Now().UTC().Truncate(time.Hour).Add(-23 * time.Hour)
+	counts, err := o.db.Read().UsageOfTrail(ctx, tenantID, t.Since, time.Hour)
+	times := map[doorward.UsageOutcome]int{}
 	for _, c := range counts {
-		t.Refusals = append(t.Refusals, Refusal{c.Action, int(c.Times)})
+		times[c.Outcome] += int(c.Times)
+	}
+	delete(times, doorward.UsageSignedIn)
+	for action, n := range times {
+		t.Refusals = append(t.Refusals, Refusal{doorward.Action(action), n})
 	}
 	slices.SortFunc(t.Refusals, func(a, b Refusal) int {
 		return cmp.Or(cmp.Compare(b.Times, a.Times), cmp.Compare(a.Action, b.Action))

@@ -132,10 +132,18 @@ func (c comparison) attribute(of Resource) (Attribute, bool) {
 // parseComparisons reads comparisons that are joined by and, also within parentheses. The order is that
 // of the text: and is commutative and associative, so that the parentheses mean nothing.
 func parseComparisons(text string) ([]comparison, error) {
-	if !utf8.ValidString(text) {
+	return filterParser{rest: text, joint: "and", most: maxConditions}.parse()
+}
+
+// parseAlternatives is parseComparisons for comparisons that are joined by or, MaxMembers at most.
+func parseAlternatives(text string) ([]comparison, error) {
+	return filterParser{rest: text, joint: "or", most: MaxMembers}.parse()
+}
+
+func (p filterParser) parse() ([]comparison, error) {
+	if !utf8.ValidString(p.rest) {
 		return nil, errFilter
 	}
-	p := filterParser{rest: text}
 	if err := p.expression(0); err != nil {
 		return nil, err
 	}
@@ -148,16 +156,18 @@ func parseComparisons(text string) ([]comparison, error) {
 // filterParser reads a filter from left to right.
 type filterParser struct {
 	rest  string
+	joint string // the word that joins comparisons
+	most  int    // how many there may be
 	found []comparison
 }
 
-// expression reads terms that are joined by and, within depth parentheses.
+// expression reads terms that are joined by one word, within depth parentheses.
 func (p *filterParser) expression(depth int) error {
 	for {
 		if err := p.term(depth); err != nil {
 			return err
 		}
-		if !p.takeWord("and") {
+		if !p.takeWord(p.joint) {
 			return nil
 		}
 	}
@@ -193,7 +203,7 @@ func (p *filterParser) comparison() error {
 	if !ok {
 		return errFilter
 	}
-	if len(p.found) == maxConditions {
+	if len(p.found) == p.most {
 		return errDepth
 	}
 	p.found = append(p.found, comparison{left, value})

@@ -137,22 +137,42 @@ func (g *groupPatch) say(id string, isIn bool) error {
 	return nil
 }
 
-// applySelected removes the member that a filter names. Members have nothing else that can be changed.
+// applySelected removes the members that a filter names. Members have nothing else that can be changed.
 func (g *groupPatch) applySelected(o *Operation) error {
-	comparisons, err := parseComparisons(o.path.filter)
-	if err != nil {
-		return refuse(InvalidFilter, `Select members as in members[value eq "…"].`)
-	}
-	if len(comparisons) != 1 || comparisons[0].path != (path{name: "value"}) || len(unquote(comparisons[0].value)) == 0 {
-		return refuse(NoTarget, `Select a member by its value, as in members[value eq "…"].`)
-	}
+	ids, err := selectedMembers(o.path.filter)
 	switch {
+	case err != nil:
+		return err
 	case o.path.sub == "display":
 		return nil // isn't kept
 	case o.verb != remove || o.path.sub != "":
 		return refuse(Mutability, "Add and remove members: what a member is can't be changed.")
 	}
-	return g.say(unquote(comparisons[0].value), false)
+	for _, id := range ids {
+		if err := g.say(id, false); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// selectedMembers returns the ids that a filter names: one, or several joined by or.
+func selectedMembers(filter string) (ids []string, err error) {
+	comparisons, err := parseComparisons(filter)
+	isAnd := len(comparisons) > 1
+	if err != nil {
+		comparisons, err = parseAlternatives(filter)
+	}
+	if err != nil {
+		return nil, refuse(InvalidFilter, `Select members as in members[value eq "…"].`)
+	}
+	for _, c := range comparisons {
+		if isAnd || c.path != (path{name: "value"}) || unquote(c.value) == "" {
+			return nil, refuse(NoTarget, `Select members by their value, as in members[value eq "…"] or members[value eq "…" or value eq "…"].`)
+		}
+		ids = append(ids, unquote(c.value))
+	}
+	return ids, nil
 }
 
 // namesNobody reports whether the value of a remove is absent, null or an empty list.

@@ -175,7 +175,18 @@ func mappedGroups(f *fixture) {
 	equal(f, roles("usr_1"), any([]doorward.Role{doorward.RoleAdmin, doorward.RoleViewer}))
 	equal(f, roles("usr_2"), any([]doorward.Role{doorward.RoleViewer}))
 	c = f.stored(c)
-	equal(f, c.Mappings[0].GroupID, ops.ID)
+	equal(f, c.Mappings, []doorward.GroupMapping{
+		{Group: "All", Role: doorward.RoleViewer, GroupID: all.ID, Given: "ops  team"}, {Group: "Ops  team", Role: doorward.RoleAdmin, GroupID: ops.ID},
+	})
+	f.write(func(tx *store.Tx) { noError(f, tx.UpdateConnection(ctx, c)) })
+	equal(f, f.stored(c).Mappings, c.Mappings)
+	f.write(func(tx *store.Tx) {
+		renamed := ops
+		renamed.DisplayName = "Operations"
+		noError(f, tx.UpdateDirectoryGroup(ctx, renamed))
+	})
+	c.Mappings[1].Group, c.Mappings[1].Given = "Operations", "Ops  team"
+	equal(f, f.stored(c).Mappings, c.Mappings)
 	f.write(func(tx *store.Tx) { noError(f, tx.UpdateConnection(ctx, c)) })
 	equal(f, f.stored(c).Mappings, c.Mappings)
 	f.write(func(tx *store.Tx) {

@@ -147,7 +147,7 @@ func daysOfSomebody(f *fixture) {
 	}
 	today := first.Unix() / 86400
 	of := func(n, events, times int64, action doorward.Action, outcome doorward.Outcome) store.EventDay {
-		return store.EventDay{DayCount: store.DayCount{Day: today + n, Times: times}, Action: action, Outcome: outcome, Events: events}
+		return store.EventDay{Day: today + n, Times: times, Action: action, Outcome: outcome, Events: events}
 	}
 	by, about := store.EventFilter{Actor: "usr_ann"}, store.EventFilter{Target: "usr_ann"}
 	opened := of(1, 1, 1, doorward.SessionOpen, doorward.Done)
@@ -168,14 +168,14 @@ func countsOfEvents(f *fixture) {
 		f.write(func(tx *store.Tx) { noError(f, tx.InsertEvent(ctx, e)) })
 	}
 	first := f.clock.read()
-	today := first.Unix() / 86400
 	happens("tnt_a", doorward.SessionOpen, doorward.Done)
 	happens("tnt_a", doorward.SessionOpen, doorward.Done)
 	happens("tnt_b", doorward.SessionOpen, doorward.Done)
 	happens("tnt_a", doorward.SessionEnd, doorward.Done)
 	happens("tnt_a", doorward.UserRole, doorward.Refused)
-	midnight := time.Unix((today+1)*86400, 0)
-	last := f.clock.move(midnight.Sub(first) - time.Microsecond)
+	today, oneDay := first.UTC().Truncate(24*time.Hour), 24*time.Hour
+	midnight := today.Add(oneDay)
+	f.clock.move(midnight.Sub(first) - time.Microsecond)
 	happens("tnt_a", doorward.SessionOpen, doorward.Done)
 	f.clock.move(time.Microsecond)
 	happens("tnt_a", doorward.SessionOpen, doorward.Done)
@@ -183,35 +183,14 @@ func countsOfEvents(f *fixture) {
 	happens("tnt_a", doorward.UserRole, doorward.Refused)
 	happens("tnt_b", doorward.UserRole, doorward.Refused)
 
-	opened := func(tenantID string, since time.Time) ([]store.DayCount, error) {
-		days, err := f.Read().CountByDay(ctx, tenantID, doorward.SessionOpen, since)
-		slices.SortFunc(days, func(a, b store.DayCount) int { return cmp.Compare(a.Day, b.Day) })
-		return days, err
+	of := func(at time.Time, outcome doorward.UsageOutcome, times int64) doorward.UsageCount {
+		return doorward.UsageCount{SubjectID: "tnt_a", At: at, Outcome: outcome, Times: times}
 	}
-	equal(f, f.value(opened("tnt_a", first)), []store.DayCount{{Day: today, Times: 3}, {Day: today + 1, Times: 1}})
-	equal(f, f.value(opened("tnt_a", last)), []store.DayCount{{Day: today, Times: 1}, {Day: today + 1, Times: 1}})
-	equal(f, f.value(opened("tnt_c", first)), []store.DayCount(nil))
-	for range 2 {
-		happens("tnt_c", doorward.SessionRefuse, doorward.Refused)
-	}
-	happens("tnt_c", doorward.UserRole, doorward.Refused)
-	happens("tnt_c", doorward.SSORefuse, doorward.Refused)
-	byDay, err := f.Read().CountRefusedByDay(ctx, "tnt_c", first)
-	noError(f, err)
-	slices.SortFunc(byDay, func(a, b store.RefusedCount) int { return cmp.Compare(a.Action, b.Action) })
-	equal(f, byDay, []store.RefusedCount{{DayCount: store.DayCount{Day: today + 1, Times: 2}, Action: doorward.SessionRefuse}, {DayCount: store.DayCount{Day: today + 1, Times: 1}, Action: doorward.SSORefuse}})
-	equal(f, f.value(f.Read().CountRefusedByDay(ctx, "tnt_a", first)), []store.RefusedCount(nil))
-
-	refused := func(since time.Time) (map[doorward.Action]int64, error) {
-		counts, err := f.Read().CountRefusals(ctx, "tnt_a", since)
-		all := map[doorward.Action]int64{}
-		for _, c := range counts {
-			all[c.Action] = c.Times
-		}
-		return all, err
-	}
-	equal(f, f.value(refused(first)), map[doorward.Action]int64{doorward.UserRole: 2, doorward.SessionOpen: 1})
-	equal(f, f.value(refused(last)), map[doorward.Action]int64{doorward.UserRole: 1, doorward.SessionOpen: 1})
+	refused, opened := doorward.UsageOutcome(doorward.UserRole), doorward.UsageOutcome(doorward.SessionOpen)
+	later := []doorward.UsageCount{of(midnight, opened, 1), of(midnight, doorward.UsageSignedIn, 1), of(midnight, refused, 1)}
+	equal(f, f.usageOfTrail("tnt_a", today, oneDay), append([]doorward.UsageCount{of(today, doorward.UsageSignedIn, 3), of(today, refused, 1)}, later...))
+	equal(f, f.usageOfTrail("tnt_a", midnight, time.Hour), later)
+	equal(f, f.usageOfTrail("tnt_c", today, oneDay), []doorward.UsageCount(nil))
 
 	for _, c := range []struct {
 		filter store.EventFilter

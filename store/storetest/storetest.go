@@ -183,6 +183,7 @@ var cases = []struct {
 	{"counts of events", countsOfEvents},
 	{"days of somebody", daysOfSomebody},
 	{"usage", usage},
+	{"usage of a trail", usageOfTrail},
 	{"a restored database", restored},
 	{"a change that invalidates all", invalidateAll},
 	{"actions done since an instant", doneSince},

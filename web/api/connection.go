@@ -39,7 +39,7 @@ func (a *api) connectionRoutes() []front.Route {
 }
 
 type groupMapping struct {
-	Group string        `json:"group" example:"Engineering" doc:"As the provider sends it; letter case counts. Of a directory, the displayName, in which it doesn't count, or the externalId of a group, which stays the same one when it is renamed"`
+	Group string        `json:"group" example:"Engineering" doc:"As the provider sends it; letter case counts. Of a directory, the displayName, in which it doesn't count, or the externalId of a group, which stays the same one when it is renamed: answers have its present name, and a change may name it by either"`
 	Role  doorward.Role `json:"role" example:"USER" doc:"Of rank ADMIN at most"`
 }
 

@@ -7,7 +7,6 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/doorward/doorward"
-	"github.com/doorward/doorward/app/overview"
 )
 
 // The parts of a bar lie on each other, each high enough to be seen, and their links cover the whole column.
@@ -108,17 +107,21 @@ func TestUnreliableWebhooks(t *testing.T) {
 	}
 }
 
-// Each part of the chart of sign-ins is of an action by which sign-ins are refused, and has its messages.
+// Each part of the chart of sign-ins has its messages, and leads to its events.
 func TestSeriesOfSignIns(t *testing.T) {
-	refused := map[doorward.Action]int{}
-	for i, a := range overview.RefusedSignIns {
-		refused[a] = i + 1
+	day := time.Date(2031, 5, 6, 0, 0, 0, 0, time.UTC)
+	counts := []doorward.UsageCount{{At: day, Outcome: doorward.UsageOutcome(doorward.UserInvite), Times: 100}}
+	for i, s := range signInSeries {
+		counts = append(counts, doorward.UsageCount{At: day, Outcome: s.counted, Times: int64(i + 1)})
 	}
-	c := signInChart("/base", []overview.Day{{Day: time.Date(2031, 5, 6, 0, 0, 0, 0, time.UTC), SignIns: 9, Refused: refused}})
-	if len(c.Bars[0].Parts) != 1+len(overview.RefusedSignIns) {
+	c := signInChart("/base", counts, day.Add(time.Hour), 1)
+	if len(c.Bars[0].Parts) != len(signInSeries) {
 		t.Errorf("%d parts", len(c.Bars[0].Parts))
 	}
-	for _, p := range c.Bars[0].Parts {
+	for i, p := range c.Bars[0].Parts {
+		if p.Times != i+1 {
+			t.Errorf("%s: %d", p.Key, p.Times)
+		}
 		for _, key := range []string{p.Key, p.Key + ".one", p.Key + ".other"} {
 			if !messageKeys()[key] {
 				t.Errorf("no message %q", key)

@@ -255,7 +255,7 @@ type tried struct {
 }
 
 func (h *console) fillProtocol(ctx context.Context, c *ui.Call, body *connectionPage) error {
-	counts, err := h.app.Connections.Usage(ctx, c.Caller, body.Connection.ID, c.Now().Add(-doorward.UsageKept))
+	counts, err := h.app.Connections.Usage(ctx, c.Caller, body.Connection.ID, usageSince(c))
 	if err != nil {
 		return err
 	}

@@ -189,7 +189,7 @@ func (h *console) keyPage(ctx context.Context, c *ui.Call) (ui.View, error) {
 
 // usesOf returns the chart of the key's requests.
 func (h *console) usesOf(ctx context.Context, c *ui.Call, k apiKey) (chart, error) {
-	counts, err := h.app.APIKeys.Usage(ctx, c.Caller, k.ID, c.Now().Add(-doorward.UsageKept))
+	counts, err := h.app.APIKeys.Usage(ctx, c.Caller, k.ID, usageSince(c))
 	return chartOf("uses-title", useSeries(), counts, c.Now(), oneDay, usageDays), err
 }
 

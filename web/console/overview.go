@@ -96,7 +96,7 @@ func (h *console) overview(ctx context.Context, c *ui.Call) (ui.View, error) {
 		return ui.View{}, err
 	}
 	base := c.Site().BasePath()
-	body := overviewPage{pageData: s, Figures: t, Days: days, Chart: signInChart(base, t.SignIns), Roles: roleMeters(base, t.Roles), Factors: factorMeters(base, t.Factors), Quotas: quotaMeters(c, s.Tenant, t)}
+	body := overviewPage{pageData: s, Figures: t, Days: days, Chart: signInChart(base, t.SignIns, c.Now(), days), Roles: roleMeters(base, t.Roles), Factors: factorMeters(base, t.Factors), Quotas: quotaMeters(c, s.Tenant, t)}
 	for _, r := range t.Refusals {
 		body.Refused += r.Times
 	}
@@ -125,38 +125,34 @@ func trailLink(base string, filters ...string) string {
 var signInSeries = []struct {
 	action  doorward.Action
 	outcome doorward.Outcome
+	counted doorward.UsageOutcome
 	tone    string
 }{
-	{doorward.SessionOpen, doorward.Done, "plain"},
-	{doorward.SessionRefuse, doorward.Refused, "refused"},
-	{doorward.MFARefuse, doorward.Refused, "silent"},
-	{doorward.SSORefuse, doorward.Refused, "hollow"},
+	{doorward.SessionOpen, doorward.Done, doorward.UsageSignedIn, "plain"},
+	{doorward.SessionRefuse, doorward.Refused, doorward.UsageOutcome(doorward.SessionRefuse), "refused"},
+	{doorward.MFARefuse, doorward.Refused, doorward.UsageOutcome(doorward.MFARefuse), "silent"},
+	{doorward.SSORefuse, doorward.Refused, doorward.UsageOutcome(doorward.SSORefuse), "hollow"},
 }
 
-// signInChart returns the chart of the days. Each part leads to the same events in the trail.
-func signInChart(base string, days []overview.Day) chart {
-	c := chart{ID: "chart-title"}
-	for n, d := range days {
-		c.Bars = append(c.Bars, bar{From: d.Day, ByDay: true, IsNow: n == len(days)-1})
-	}
+// signInChart returns the chart of the last days. Each part leads to the same events in the trail.
+func signInChart(base string, counts []doorward.UsageCount, now time.Time, days int) chart {
+	var all []series
 	for _, s := range signInSeries {
+		all = append(all, series{Outcome: s.counted, Key: "chart." + string(s.action), Tone: s.tone})
+	}
+	c := chartOf("chart-title", all, counts, now, oneDay, days)
+	for i, s := range signInSeries {
 		link := func(period ...string) string {
 			return trailLink(base, append([]string{"action", string(s.action), "outcome", string(s.outcome)}, period...)...)
 		}
-		one := series{Key: "chart." + string(s.action), Tone: s.tone}
-		for n, d := range days {
-			day, times := d.Day.Format(time.DateOnly), d.Refused[s.action]
-			if s.action == doorward.SessionOpen {
-				times = d.SignIns
+		c.Series[i].Link = link("from", c.Bars[0].From.Format(time.DateOnly))
+		for _, b := range c.Bars {
+			if p := b.Find(c.Series[i].Key); p != nil {
+				day := b.From.Format(time.DateOnly)
+				p.Link = link("from", day, "to", day)
 			}
-			if n == 0 {
-				one.Link = link("from", day)
-			}
-			c.Bars[n].Parts = append(c.Bars[n].Parts, part{Key: one.Key, Tone: s.tone, Times: times, Link: link("from", day, "to", day)})
 		}
-		c.Series = append(c.Series, one)
 	}
-	c.finish()
 	return c
 }
 

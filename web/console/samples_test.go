@@ -208,7 +208,7 @@ func samples() []uitest.Sample {
 		{Name: "overview-viewer", View: wide("overview", overviewPage{pageData: basePage, Figures: overview.Tenant{People: 5213}, Roles: sampledOverview().Roles}), Frame: viewer},
 		{Name: "overview-attention", View: wide("overview", withAttention(calm())), Frame: owner},
 		{Name: "people", View: listed, Frame: owner},
-		{Name: "overview-first", View: wide("overview", overviewPage{pageData: basePage, Figures: overview.Tenant{People: 1}, Roles: roleMeters("", []overview.Role{{Role: doorward.RoleOwner, People: 1}, {Role: doorward.RoleUser}}), Days: 30, Watches: true, Chart: signInChart("", sampledOverview().Figures.SignIns[:1]), Steps: []step{{"factor", "/account/security", true}, {"invite", "/console/invitations/new", false}}}), Frame: owner},
+		{Name: "overview-first", View: wide("overview", overviewPage{pageData: basePage, Figures: overview.Tenant{People: 1}, Roles: roleMeters("", []overview.Role{{Role: doorward.RoleOwner, People: 1}, {Role: doorward.RoleUser}}), Days: 30, Watches: true, Chart: signInChart("", nil, noon, 30), Steps: []step{{"factor", "/account/security", true}, {"invite", "/console/invitations/new", false}}}), Frame: owner},
 		{Name: "overview-switcher", View: wide("overview", withData(calm(), pageData{Tenant: acme, Others: members[3:]})), Frame: owner},
 		{Name: "overview-brand", View: wide("overview", withData(sampledOverview(), branded)), Frame: owner},
 		{Name: "people-none", View: wide("people", people{pageData: basePage, pager: pager{Filter: filters(url.Values{"q": {"nobody"}}), sorting: peopleSorting}, Roles: highestFirst(nil)}), Frame: owner},
@@ -318,14 +318,15 @@ func sampledOverview() overviewPage {
 		figures.Roles = append(figures.Roles, overview.Role{Role: role, People: []int{4, 38, 3950, 1221}[n]})
 	}
 	for n := range 30 {
-		refused := map[doorward.Action]int{doorward.SessionRefuse: n % 5, doorward.MFARefuse: n % 4 / 3, doorward.SSORefuse: n % 11 / 10}
-		figures.SignIns = append(figures.SignIns, overview.Day{Day: noon.AddDate(0, 0, n-29).Truncate(24 * time.Hour), SignIns: n * n % 47, Refused: refused})
+		for i, times := range []int{n * n % 47, n % 5, n % 4 / 3, n % 11 / 10} {
+			figures.SignIns = append(figures.SignIns, doorward.UsageCount{At: noon.AddDate(0, 0, n-29).Truncate(oneDay), Outcome: signInSeries[i].counted, Times: int64(times)})
+		}
 	}
 	for n, role := range highestFirst(nil) {
 		figures.Factors = append(figures.Factors, overview.Factors{Role: role, People: figures.Roles[n].People, With: []int{4, 36, 1580, 0}[n]})
 	}
 	return overviewPage{
-		pageData: basePage, Figures: figures, Chart: signInChart("", figures.SignIns), Refused: 43, Days: 30, Recent: sampledRecent(1),
+		pageData: basePage, Figures: figures, Chart: signInChart("", figures.SignIns, noon, 30), Refused: 43, Days: 30, Recent: sampledRecent(1),
 		Watches: true, Attention: sampledAttention()[2:3], Roles: roleMeters("", figures.Roles), Factors: factorMeters("", figures.Factors),
 		Quotas: []meter{{Name: "quota.people", Link: "/console/people", Times: 5213, Of: 6000, ShowsOf: true}, {Name: "quota.apiKeys", Link: "/console/keys", Times: 10, Of: 10, ShowsOf: true, IsHigh: true}, {Name: "quota.webhooks", Times: 0, Of: 5, ShowsOf: true}, {Name: "quota.eventsPerDay", Times: 41, Of: 2000, ShowsOf: true}},
 	}

@@ -295,7 +295,10 @@ func rotation(w doorward.Webhook) string {
 }
 
 // usageDays is how many days the charts of usage show.
-const usageDays = int(doorward.UsageKept / oneDay)
+const usageDays = 30
+
+// usageSince is when the first day of these charts begins, or earlier.
+func usageSince(c *ui.Call) time.Time { return c.Now().Add(-usageDays * oneDay) }
 
 // deliveriesPerPage are fewer than the rows of a list: the page has the chart above them.
 const deliveriesPerPage = 8
@@ -342,7 +345,7 @@ func (h *console) webhookPage(ctx context.Context, c *ui.Call) (ui.View, error) 
 		return ui.View{}, err
 	}
 	body.Bars = attemptChartOf(newest.Items)
-	counts, err := h.app.Webhooks.Usage(ctx, c.Caller, hook.ID, c.Now().Add(-doorward.UsageKept))
+	counts, err := h.app.Webhooks.Usage(ctx, c.Caller, hook.ID, usageSince(c))
 	if err != nil {
 		return ui.View{}, err
 	}

@@ -4298,7 +4298,7 @@ export interface components {
         };
         GroupMapping: {
             /**
-             * @description As the provider sends it; letter case counts. Of a directory, the displayName, in which it doesn't count, or the externalId of a group, which stays the same one when it is renamed
+             * @description As the provider sends it; letter case counts. Of a directory, the displayName, in which it doesn't count, or the externalId of a group, which stays the same one when it is renamed: answers have its present name, and a change may name it by either
              * @example Engineering
              */
             group: string;

@@ -43,10 +43,11 @@ var (
 var (
 	wordmark, wordmarkPNG = uitest.DrawLogo(512, 128)
 	symbol, symbolPNG     = uitest.DrawLogo(128, 128)
-	// withWordmark has a logo that includes the name, withSymbol one beside the name, and a
-	// colour that is unreadable as text without adjustment.
+	// withWordmark has a logo that includes the name, withSymbol one beside the name, and a colour that is
+	// unreadable as text without adjustment; withColour has that colour and no logo.
 	unbranded    = doorward.Tenant{Name: "Acme"}
 	withWordmark = doorward.Tenant{Name: "Acme", Brand: doorward.Brand{Accent: "#d63a2f", Logo: wordmark}}
+	withColour   = doorward.Tenant{Name: globex.TenantName, Brand: doorward.Brand{Accent: "#ffd400"}}
 	withSymbol   = doorward.Tenant{Name: globex.TenantName, Brand: doorward.Brand{Accent: "#ffd400", Logo: symbol}}
 )
 
@@ -107,6 +108,7 @@ func samples() []uitest.Sample {
 		{Name: "accept-new-typed", View: ui.View{Page: "accept", Body: newcomer, Tenant: unbranded}},
 		{Name: "accept-brand", View: ui.View{Page: "accept", Body: newcomer, Tenant: withWordmark}},
 		{Name: "accept-brand-symbol", View: ui.View{Page: "accept", Body: newcomer, Tenant: withSymbol}},
+		{Name: "accept-colour", View: ui.View{Page: "accept", Body: newcomer, Tenant: withColour}},
 		{Name: "accept-member", View: ui.View{Page: "accept", Body: member, Tenant: unbranded}},
 		{Name: "accept-managed", View: ui.View{Page: "accept", Body: managed, Tenant: unbranded}},
 		{Name: "accept-self", View: ui.View{Page: "accept", Body: self, Tenant: unbranded}},

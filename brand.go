@@ -1,9 +1,9 @@
 package doorward
 
 import (
-	"cmp"
 	"crypto/sha256"
 	"encoding/hex"
+	"unicode"
 )
 
 // Brand is the appearance of a tenant or an installation, besides its name. Zero values mean
@@ -16,43 +16,66 @@ type Brand struct {
 // DefaultAccent is the colour of pages and mails without a brand, as in web/ui/assets/ui.css.
 const DefaultAccent = "#3b4ccf"
 
-// Header is the top of a page or mail: a logo, a name, or both in this order.
+// Header is the top of a page or mail: a logo, a tile or Doorward's mark, then a name. All of it is of one
+// owner, the tenant or the installation.
 type Header struct {
 	Logo
-	Alt  string // what the logo says that Name doesn't: whose it is, or empty
+	Tile Tile   // of a tenant without a logo; zero: none
+	Mark bool   // the installation has no logo, so pages draw Doorward's mark
+	Alt  string // the text of a logo that contains the name; empty if the name is beside it
 	Name string // the text beside the logo; empty if the logo contains it
-	Mark bool   // neither a tenant's nor an installation's logo is known, so pages draw Doorward's own
 }
 
-// HeaderOf has the logo and the name of the tenant. Without a logo of its own the tenant has that of the
-// installation, whose name is then the text of the image. For the zero tenant it has those of the
-// installation, which name is of. A logo that is wide enough to contain its owner's name stands alone.
+// HeaderOf returns the header of the tenant, or that of the installation with that name for the zero tenant.
+// A logo that is wide enough to contain its owner's name stands alone.
+//
+// A tenant never has the logo of the installation: anybody can name a tenant "Doorward Security", which
+// beside that logo would seem to speak for the installation.
 func HeaderOf(tenant Tenant, installation Brand, name string) Header {
-	owner := name // of the logo
-	if tenant.Brand.Logo.Hash != "" {
-		owner = tenant.Name
+	h, ofTenant := Header{Logo: installation.Logo, Name: name}, tenant.Name != ""
+	if ofTenant {
+		h.Logo, h.Name = tenant.Brand.Logo, tenant.Name
 	}
-	h := Header{Logo: tenant.Brand.WithDefaults(installation).Logo, Name: cmp.Or(tenant.Name, name)}
 	switch {
+	case h.Hash == "" && ofTenant:
+		h.Tile = TileOf(tenant)
 	case h.Hash == "":
-		h.Mark = tenant.Name == ""
-	case h.Name != owner:
-		h.Alt = owner
+		h.Mark = true
 	case h.IsWordmark():
-		h.Alt, h.Name = owner, ""
+		h.Alt, h.Name = h.Name, ""
 	}
 	return h
 }
 
-// WithDefaults returns the brand with its zero values replaced by those of defaults.
-func (b Brand) WithDefaults(defaults Brand) Brand {
-	if b.Accent == "" {
-		b.Accent = defaults.Accent
+// Tile is what stands for a tenant in place of a logo: the first letter of its name.
+type Tile struct {
+	Letter string // see Initial
+	Colour string // the tenant's own, like "#3b4ccf"; empty: a neutral one, not the installation's
+}
+
+// TileOf returns the tile of a tenant.
+func TileOf(t Tenant) Tile { return Tile{Initial(t.Name), t.Brand.Accent} }
+
+// noInitial is the sign of names that begin with no letter.
+const noInitial = "•"
+
+// maxMarks are the marks that Initial keeps: a vowel and a tone, as in Thai. More of them would cover what is
+// above and below.
+const maxMarks = 2
+
+// Initial returns the letter or digit with which a name begins, as a title has it ("É" for "école"), with
+// the marks on it; "•" if the name begins with something else, such as an emoji.
+func Initial(name string) string {
+	text := []rune(CleanName(name))
+	if len(text) == 0 || !unicode.IsLetter(text[0]) && !unicode.IsDigit(text[0]) {
+		return noInitial
 	}
-	if b.Logo == (Logo{}) {
-		b.Logo = defaults.Logo
+	end := 1
+	for end < len(text) && end <= maxMarks && unicode.In(text[end], unicode.Mn, unicode.Mc) && !unicode.Is(unicode.Variation_Selector, text[end]) {
+		end++
 	}
-	return b
+	text[0] = unicode.ToTitle(text[0])
+	return string(text[:end])
 }
 
 // Logo describes a logo, a PNG. The zero value is no logo.

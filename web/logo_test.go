@@ -224,8 +224,8 @@ func TestAccent(t *testing.T) {
 }
 
 // The mails of a tenant have its colour and logo, with the same address for all recipients, and the
-// name beside a logo that is not wide. Those of a tenant without a logo have its name above the text, and
-// mails about the account that of the installation.
+// name beside a logo that is not wide. Those of a tenant without a logo have its tile and name above the text,
+// and mails about the account the name of the installation.
 func TestMailsHaveTheBrand(t *testing.T) {
 	onSQLite(t, func(t *testing.T, d *server) {
 		acme := d.Tenant("Acme")
@@ -249,7 +249,7 @@ func TestMailsHaveTheBrand(t *testing.T) {
 		}
 		d.setLogo(t, owner, "image/png", painted(50, 50, color.NRGBA{200, 30, 40, 255}))
 		other := d.Tenant("Other")
-		for tenant, want := range map[*doorwardtest.Tenant]string{acme: `">&nbsp; Acme &amp; &lt;Sons&gt;</p>`, other: `text-align:center">Other</p>`} {
+		for tenant, want := range map[*doorwardtest.Tenant]string{acme: `">&nbsp; Acme &amp; &lt;Sons&gt;</p>`, other: `">O</td></tr></table></td>`} {
 			address := fmt.Sprintf("bob%d@example.com", len(want))
 			d.invite(t, tenant.Owner, address, "USER")
 			if mail := d.Mails(address)[0]; !strings.Contains(mail.HTML, want) {
@@ -285,6 +285,52 @@ func TestExportOfTheBrand(t *testing.T) {
 			t.Errorf("the export has %+v", got)
 		}
 	})
+}
+
+// Pages and mails of a tenant without a logo have its tile, on its own colour alone, and never the
+// installation's logo, whatever the tenant is called. A hostile name is one line of text.
+func TestTenantWithoutALogo(t *testing.T) {
+	t.Parallel()
+	logo, img, err := tenant.MakeLogo(dot)
+	if err != nil {
+		t.Fatal(err)
+	}
+	brand := front.Brand{Name: "Initech", Brand: doorward.Brand{Accent: "#00804c", Logo: logo}, Image: img}
+	d := start(t, func(c *node.Config) { c.Brand = brand })
+	for i, c := range []struct{ name, letter, shown, mailed string }{
+		{"Initech Security", "I", "Initech Security", "Initech Security"},
+		{"<script>alert(1)</script>", "•", "&lt;script&gt;alert(1)&lt;/script&gt;", "&lt;script&gt;alert(1)&lt;/script&gt;"},
+		{strings.Repeat("w", doorward.MaxNameLength), "W", strings.Repeat("w", doorward.MaxNameLength), strings.Repeat("w", doorward.MaxNameLength)},
+		{"\u200f\u200bevil.example", "E", "evil.example", "evil. example"},
+		{"שלום", "ש", "שלום", "\u2068שלום\u2069"},
+	} {
+		own := d.Tenant(fmt.Sprint("Acme ", i))
+		d.patchTenant(t, own.Owner.Token(), m{"name": c.name}).ok(http.StatusOK)
+		address := fmt.Sprintf("ann%d@initech.example", i)
+		check := func(state, page, mail string) {
+			d.invite(t, own.Owner, state+address, "USER")
+			for where, wants := range map[string][]string{
+				d.pageHTML(t, "/console", as(own.Owner.Token())): {page + c.letter + "</span> <bdi>" + c.shown + "</bdi>"},
+				d.Mails(state + address)[0].HTML:                 {mail + ";font:600 16px", `">` + c.letter + "</td>", `">` + c.mailed + "</td></tr></table>"},
+			} {
+				if strings.Contains(where, dotHash) || strings.Contains(where, `class="mark"`) {
+					t.Errorf("%q has the logo of the installation:\n%s", c.name, where)
+				}
+				for _, want := range wants {
+					if !strings.Contains(where, want) {
+						t.Errorf("%q: no %s in\n%s", c.name, want, where)
+					}
+				}
+			}
+		}
+		check("plain", `<span class="tile" aria-hidden="true">`, "background:#e4e7ec;color:#14171f")
+		d.patchTenant(t, own.Owner.Token(), settings("accent", "#ffd400")).ok(http.StatusOK)
+		check("coloured", `<span class="tile own" aria-hidden="true">`, "background:#7f6a00;color:#ffffff")
+	}
+	owner := d.Tenant("Acme").Owner.Token()
+	for _, refused := range []string{strings.Repeat("w", 200), "Acme\u202eytiruceS", "a\nb"} {
+		d.patchTenant(t, owner, m{"name": refused}).fails(http.StatusUnprocessableEntity, "validation_failed")
+	}
 }
 
 // The logo of the installation is served like that of a tenant, and pages have it.

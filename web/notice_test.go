@@ -246,7 +246,7 @@ func TestNoticesOfTheOperator(t *testing.T) {
 		if err := d.Node.App.Users.SetRole(t.Context(), doorward.OperatorAtTerminal(), target, doorward.RoleAdmin); err != nil {
 			t.Fatal(err)
 		}
-		wantOneMail(t, newMails(), "Your role at Acme has changed", "the operator has changed your role at Acme from User to Administrator.")
+		wantOneMail(t, newMails(), "Your role at Acme has changed", "The operator has changed your role at Acme from User to Administrator.")
 	})
 }
 

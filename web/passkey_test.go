@@ -136,7 +136,7 @@ func TestPasskey(t *testing.T) {
 		for _, mail := range mails() {
 			text.WriteString(mail.Subject + "\n" + mail.Text)
 		}
-		if n := strings.Count(text.String(), "a passkey was"); n != 2 {
+		if n := strings.Count(text.String(), "A passkey was"); n != 2 {
 			t.Errorf("%d mails are about the passkey, want 2:\n%s", n, text.String())
 		}
 	}, masterKey(t), withPasskeys())

@@ -222,7 +222,7 @@ func TestTextOfADigest(t *testing.T) {
 	for locale, want := range map[string]string{
 		"": `Hello,
 
-within an hour localhost:8080 had so many notices for you that not each of
+Within an hour localhost:8080 had so many notices for you that not each of
 them got a mail of its own. Here are the others. Behind each subject is the
 number of its notices, and below it the newest one.
 

@@ -256,6 +256,25 @@ you don't expect it, ignore this mail; nothing happens without you.
 	}
 }
 
+// English sentences begin with a capital, after the greeting too, whichever wording the variables choose.
+func TestSentencesBeginWithCapitals(t *testing.T) {
+	for _, kind := range kinds() {
+		for _, value := range []string{"", "X", "passkey"} {
+			for _, is := range []bool{false, true} {
+				v := variablesWith(value)
+				v.Tenant, v.Member = "X", "X" // never empty
+				v.ByMail, v.RotateBy, v.Released, v.Gone, v.KeyLost = is, is, is, is, value == "X"
+				r := catalogues().render(store.MailKind(kind), "en", v)
+				for _, sentence := range slices.Concat(r.Paragraphs, r.Advice, []text{r.Note}) {
+					if first, _ := utf8.DecodeRuneInString(sentence.Plain()); unicode.IsLower(first) && !strings.HasPrefix(sentence.Plain(), "passkey") {
+						t.Errorf("%s: %q begins with a small letter", kind, sentence.Plain())
+					}
+				}
+			}
+		}
+	}
+}
+
 // Every string variable is sanitised, including those added later.
 func TestEveryVariableIsSanitized(t *testing.T) {
 	sanitized := reflect.ValueOf(variablesWith("a\nb").sanitized())

@@ -1,6 +1,8 @@
 package mail
 
 import (
+	"cmp"
+
 	"github.com/doorward/doorward"
 	"github.com/doorward/doorward/internal/colour"
 )
@@ -11,8 +13,12 @@ import (
 type style struct {
 	Accent, OnAccent string
 	Logo             *mailLogo // nil: none
-	Name             string    // beside the logo, or in its place; empty: none
+	Tile             *mailTile // nil: none
+	Name             string    // beside the logo or the tile, or alone; empty: none
 }
+
+// mailTile is a doorward.Tile: a cell of a table, since mail programs load images only on request.
+type mailTile struct{ Letter, Text, Background string }
 
 type mailLogo struct {
 	URL, Name     string // Name is what is shown if the image isn't
@@ -43,14 +49,27 @@ func styleWith(accent string) style {
 // of pages. A logo has one URL for all recipients, so that loading it identifies nobody.
 func (m *Mail) styleOf(t doorward.Tenant) style {
 	own := m.brand.Load()
-	s := styleWith(t.Brand.WithDefaults(own.Brand).Accent)
+	s := styleWith(cmp.Or(t.Brand.Accent, own.Accent))
 	header := doorward.HeaderOf(t, own.Brand, own.name)
+	s.Tile = s.tileOf(header.Tile)
 	if s.Name = unlinked(header.Name); header.Hash == "" {
 		return s
 	}
 	s.Logo = &mailLogo{URL: m.baseURL + header.Path(), Name: unlinked(header.Alt), Background: backgrounds[header.Background]}
 	s.Logo.Width, s.Logo.Height = logoSize(header.Logo)
 	return s
+}
+
+// tileOf returns the tile, on the colour of the button if that is the tenant's, else on a neutral one: --ink
+// and --line of web/ui/assets/ui.css.
+func (s style) tileOf(t doorward.Tile) *mailTile {
+	switch {
+	case t.Letter == "":
+		return nil
+	case t.Colour == "":
+		return &mailTile{t.Letter, "#14171f", "#e4e7ec"}
+	}
+	return &mailTile{t.Letter, s.OnAccent, s.Accent}
 }
 
 // backgrounds are the colours behind logos that need one.

@@ -89,9 +89,14 @@ func refusedEmailChange(c *ui.Call, name string) ui.View {
 	return askCode(name)
 }
 
+// endedEmailChange says why the link leads no further. What can be done about one that confirms is done on the
+// account's own page.
 func endedEmailChange(code doorward.Code, name string) ui.View {
-	key := "ended." + name + "." + string(code)
-	return ui.View{Page: "ended", Scripts: codeScript, Title: key + ".title", Body: endedLink{key, ""}}
+	key, next := "ended."+name+"."+string(code), ""
+	if name == "confirm-email" {
+		next = "/account"
+	}
+	return ui.View{Page: "ended", Scripts: codeScript, Title: key + ".title", Body: endedLink{key, next}}
 }
 
 func (h *hosted) confirmEmail(ctx context.Context, c *ui.Call) (ui.View, error) {

@@ -220,7 +220,7 @@ func TestInvitedRoleByModel(t *testing.T) {
 	if _, err := s.Node.App.Models.Apply(t.Context(), doorward.OperatorAtTerminal(), model, nil, false); err != nil {
 		t.Fatal(err)
 	}
-	for language, words := range map[string]string{"en": "May also: <bdi>See invoices</bdi></p>", "de": "Darf auch: <bdi>See invoices</bdi></p>"} {
+	for language, words := range map[string]string{"en": "May also: <bdi>See invoices</bdi></span>", "de": "Darf auch: <bdi>See invoices</bdi></span>"} {
 		page := open(t, s).send("/accept?lang="+language, "token", code).is(t, 200, "", words)
 		if found := uitest.BuiltInWords.FindString(uitest.Text(page.body)); found != "" {
 			t.Errorf("the page in %s says %q", language, found)

@@ -107,16 +107,62 @@ func TestSecurityAsksBeforeItEndsSomething(t *testing.T) {
 	})
 }
 
-// After signing out the login says so beside the sign of what has ended; a saved form has no sign.
-func TestSignsOfWhatWasDone(t *testing.T) {
-	wants := map[string]string{"login-signed-out": `role="status"><svg class="sign closed"`, "login-registered": `role="status"><svg class="sign open"`, "account-saved": `role="status">Your name`}
+// signs are the signs of pages, by the beginning of the sample's name; the first that fits counts. All other
+// pages have none.
+var signs = [][2]string{
+	{"closing", ui.SignClosed},
+	{"error", ui.SignClosed},
+	{"ended-already_member", ui.SignOpen},
+	{"ended-", ui.SignClosed},
+	{"code-", ui.SignGuarded},
+	{"setup-code", ui.SignGuarded},
+	{"sent", ui.SignGuarded},
+	{"enrol", ui.SignGuarded},
+	{"second", ui.SignGuarded},
+	{"ssosecond", ui.SignGuarded},
+	{"ssocontinue-replace", ""},
+	{"ssocontinue", ui.SignGuarded},
+	{"step-up-done", ui.SignOpen},
+	{"step-up", ui.SignGuarded},
+	{"ssotest-passed", ui.SignOpen},
+	{"ssotest-failed", ui.SignClosed},
+	{"ssotest-waiting", ui.SignGuarded},
+	{"login-registered", ui.SignOpen},
+	{"login-signed-out", ui.SignClosed},
+	{"tenants-joined", ui.SignGuarded},
+	{"account-saved", ""},
+	{"setupprotocol-none", ui.SignOpen},
+}
+
+// drawn is what only one sign has: the leaf of the door, its handle, the keyhole.
+var drawn = map[string]string{ui.SignOpen: `d="M6.5 3.7l6 2.8`, ui.SignClosed: `cx="14.75"`, ui.SignGuarded: `d="M10.9 12.6`}
+
+var signPattern = regexp.MustCompile(`(?s)<svg class="sign ([a-z]*)".*?</svg>`)
+
+// Each outcome has the sign of what has become of it, drawn as that state and no other. A saved form has none.
+func TestSignsOfOutcomes(t *testing.T) {
+	found := map[string]bool{}
 	for _, sample := range samples() {
-		if want := wants[sample.Name]; want != "" && !strings.Contains(uitest.Rendered(t, set, sample, ui.Languages[0]), want) {
-			t.Errorf("%s lacks %s", sample.Name, want)
+		want := ""
+		for _, one := range signs {
+			if strings.HasPrefix(sample.Name, one[0]) {
+				want, found[one[0]] = one[1], true
+				break
+			}
 		}
-		delete(wants, sample.Name)
+		all := signPattern.FindAllStringSubmatch(uitest.Rendered(t, set, sample, ui.Languages[0]), -1)
+		if len(all) > 1 || (len(all) == 1) != (want != "") {
+			t.Errorf("%s has the signs %q, want %q alone", sample.Name, all, want)
+		}
+		for _, one := range all {
+			for state, shape := range drawn {
+				if one[1] != want || strings.Contains(one[0], shape) != (state == want) {
+					t.Errorf("%s has the sign %s, want one that is %s", sample.Name, one[0], want)
+				}
+			}
+		}
 	}
-	if len(wants) > 0 {
-		t.Errorf("there are no samples of %v", wants)
+	if len(found) != len(signs) {
+		t.Errorf("only %d of %d signs have a sample: %v", len(found), len(signs), found)
 	}
 }

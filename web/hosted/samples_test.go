@@ -43,10 +43,11 @@ var (
 var (
 	wordmark, wordmarkPNG = uitest.DrawLogo(512, 128)
 	symbol, symbolPNG     = uitest.DrawLogo(128, 128)
-	// withWordmark has a logo that includes the name, withSymbol one beside the name, and a
-	// colour that is unreadable as text without adjustment.
+	// withWordmark has a logo that includes the name, withSymbol one beside the name, and a colour that is
+	// unreadable as text without adjustment; withColour has that colour and no logo.
 	unbranded    = doorward.Tenant{Name: "Acme"}
 	withWordmark = doorward.Tenant{Name: "Acme", Brand: doorward.Brand{Accent: "#d63a2f", Logo: wordmark}}
+	withColour   = doorward.Tenant{Name: globex.TenantName, Brand: doorward.Brand{Accent: "#ffd400"}}
 	withSymbol   = doorward.Tenant{Name: globex.TenantName, Brand: doorward.Brand{Accent: "#ffd400", Logo: symbol}}
 )
 
@@ -177,6 +178,7 @@ func signOnSamples() []uitest.Sample {
 		{Name: "sso-current", View: ui.View{Page: "sso", Tenant: withWordmark, Body: current}, Frame: ui.Frame{Caller: ann}},
 		{Name: "ssocontinue", View: ui.View{Page: "ssocontinue", Scripts: passkeyScripts, Tenant: unbranded, Body: waits}},
 		{Name: "ssocontinue-refused", View: ui.View{Page: "ssocontinue", Tenant: unbranded, Body: waits}, Frame: wrong},
+		{Name: "ssocontinue-colour", View: ui.View{Page: "ssocontinue", Tenant: withColour, Body: waits}},
 		{Name: "ssocontinue-replace", View: ui.View{Page: "ssocontinue", Tenant: unbranded, Body: replaces}, Frame: ui.Frame{Caller: ann}},
 		{Name: "ssosecond", View: secondForSignOn("con_1", token, login.Asked{Methods: []string{doorward.ByCode, doorward.ByRecovery}}, false)},
 		{Name: "ssosecond-passkey", View: secondForSignOn("con_1", token, login.Asked{Methods: []string{doorward.ByPasskey, doorward.ByRecovery}, PublicKey: []byte("{}")}, false)},

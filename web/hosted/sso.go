@@ -127,7 +127,7 @@ func (h *hosted) provePasskeyForSignOn(ctx context.Context, c *ui.Call) (ui.View
 }
 
 func (h *hosted) proveSecondForSignOn(ctx context.Context, c *ui.Call) (ui.View, error) {
-	if c.Value("with") == "recovery" && len(c.Values("recoveryCode")) == 0 { // the button that asks for such a code
+	if with := c.Value("with"); with == "other" || with == "recovery" && len(c.Values("recoveryCode")) == 0 { // a button that asks for another method
 		return h.secondForSignOnAgain(ctx, c)
 	}
 	answer, err := secondAnswer(c)

@@ -1,6 +1,7 @@
 package ui
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"slices"
@@ -24,7 +25,7 @@ func (f Frame) Header() doorward.Header {
 
 // Accent returns the six digits of the page's accent, which name its style sheet, or "".
 func (f Frame) Accent() string {
-	return strings.TrimPrefix(f.Tenant.Brand.WithDefaults(f.Brand.Brand).Accent, "#")
+	return strings.TrimPrefix(cmp.Or(f.Tenant.Brand.Accent, f.Brand.Accent), "#")
 }
 
 // AccentSheet returns the style sheet for an accent like "#3b4ccf"; it is empty for an

@@ -12615,7 +12615,7 @@ export interface operations {
                 return?: string;
                 /** @description The address of the person, for the provider */
                 loginHint?: string;
-                /** @description The challenge of step_up_required, which has the method sso: the provider signs the same person in again, and the session is proved by that */
+                /** @description The challenge of step_up_required, which has the method sso: the provider signs the same person in again, and the session is proved by that. For a browser without a session of this connection it is an ordinary sign-in */
                 stepup?: string;
                 /** @description The id of a test */
                 test?: string;

@@ -144,9 +144,9 @@ fresh() {
 		cmp LICENSE "$package/LICENSE"
 	done
 	scripts/release.sh "" "$out/release" packages
-	export npm_config_offline=true npm_config_legacy_peer_deps=true npm_config_ignore_scripts=true npm_config_audit=false npm_config_fund=false npm_config_loglevel=error
-	export PIP_NO_INDEX=1 PIP_DISABLE_PIP_VERSION_CHECK=1 PIP_ROOT_USER_ACTION=ignore PIP_QUIET=1 PIP_TARGET=python
-	export PYTHONDONTWRITEBYTECODE=1 # in the checkout
+	local -x npm_config_offline=true npm_config_legacy_peer_deps=true npm_config_ignore_scripts=true npm_config_audit=false npm_config_fund=false npm_config_loglevel=error
+	local -x PIP_NO_INDEX=1 PIP_DISABLE_PIP_VERSION_CHECK=1 PIP_ROOT_USER_ACTION=ignore PIP_QUIET=1 PIP_TARGET=python
+	local -x PYTHONDONTWRITEBYTECODE=1 # in the checkout
 	command -v pip >/dev/null || pip_without_pip
 	rm -rf "$out/fresh" "$out/doorward"
 	ln -s "$root" "$out/doorward"

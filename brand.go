@@ -16,14 +16,14 @@ type Brand struct {
 // DefaultAccent is the colour of pages and mails without a brand, as in web/ui/assets/ui.css.
 const DefaultAccent = "#3b4ccf"
 
-// Header is the top of a page or mail: a logo, a tile or Doorward's mark, then a name. All of it is of one
+// Header is the top of a page or mail: a logo, a monogram or Doorward's mark, then a name. All of it is of one
 // owner, the tenant or the installation.
 type Header struct {
 	Logo
-	Tile Tile   // of a tenant without a logo; zero: none
-	Mark bool   // the installation has no logo, so pages draw Doorward's mark
-	Alt  string // the text of a logo that contains the name; empty if the name is beside it
-	Name string // the text beside the logo; empty if the logo contains it
+	Monogram Monogram // of a tenant without a logo; zero: none
+	Mark     bool     // the installation has no logo, so pages draw Doorward's mark
+	Alt      string   // the text of a logo that contains the name; empty if the name is beside it
+	Name     string   // the text beside the logo; empty if the logo contains it
 }
 
 // HeaderOf returns the header of the tenant, or that of the installation with that name for the zero tenant.
@@ -38,7 +38,7 @@ func HeaderOf(tenant Tenant, installation Brand, name string) Header {
 	}
 	switch {
 	case h.Hash == "" && ofTenant:
-		h.Tile = TileOf(tenant)
+		h.Monogram = MonogramOf(tenant)
 	case h.Hash == "":
 		h.Mark = true
 	case h.IsWordmark():
@@ -47,14 +47,14 @@ func HeaderOf(tenant Tenant, installation Brand, name string) Header {
 	return h
 }
 
-// Tile is what stands for a tenant in place of a logo: the first letter of its name.
-type Tile struct {
+// Monogram is what stands for a tenant in place of a logo: the first letter of its name.
+type Monogram struct {
 	Letter string // see Initial
 	Colour string // the tenant's own, like "#3b4ccf"; empty: a neutral one, not the installation's
 }
 
-// TileOf returns the tile of a tenant.
-func TileOf(t Tenant) Tile { return Tile{Initial(t.Name), t.Brand.Accent} }
+// MonogramOf returns the monogram of a tenant.
+func MonogramOf(t Tenant) Monogram { return Monogram{Initial(t.Name), t.Brand.Accent} }
 
 // noInitial is the sign of names that begin with no letter.
 const noInitial = "•"

@@ -28,14 +28,14 @@ func TestHeaderOf(t *testing.T) {
 		"neither":                               {nobody, none, doorward.Header{Name: "Initech", Mark: true}},
 		"the installation's wide logo":          {nobody, wide, doorward.Header{Logo: wide, Alt: "Initech"}},
 		"the installation's square logo":        {nobody, square, doorward.Header{Logo: square, Name: "Initech"}},
-		"a tenant without a logo":               {acme(none), none, doorward.Header{Tile: doorward.Tile{Letter: "A"}, Name: "Acme"}},
-		"a tenant by a wide logo":               {acme(none), wide, doorward.Header{Tile: doorward.Tile{Letter: "A"}, Name: "Acme"}},
-		"a tenant by a square logo":             {acme(none), square, doorward.Header{Tile: doorward.Tile{Letter: "A"}, Name: "Acme"}},
-		"a tenant with a colour":                {named("Globex"), square, doorward.Header{Tile: doorward.Tile{Letter: "G", Colour: "#d63a2f"}, Name: "Globex"}},
+		"a tenant without a logo":               {acme(none), none, doorward.Header{Monogram: doorward.Monogram{Letter: "A"}, Name: "Acme"}},
+		"a tenant by a wide logo":               {acme(none), wide, doorward.Header{Monogram: doorward.Monogram{Letter: "A"}, Name: "Acme"}},
+		"a tenant by a square logo":             {acme(none), square, doorward.Header{Monogram: doorward.Monogram{Letter: "A"}, Name: "Acme"}},
+		"a tenant with a colour":                {named("Globex"), square, doorward.Header{Monogram: doorward.Monogram{Letter: "G", Colour: "#d63a2f"}, Name: "Globex"}},
 		"a tenant with a wide logo":             {acme(wide), square, doorward.Header{Logo: wide, Alt: "Acme"}},
 		"a tenant with a square logo":           {acme(square), wide, doorward.Header{Logo: square, Name: "Acme"}},
-		"a tenant named as the installation":    {named("Initech"), wide, doorward.Header{Tile: doorward.Tile{Letter: "I", Colour: "#d63a2f"}, Name: "Initech"}},
-		"a tenant that seems to be its support": {named("Initech Security"), square, doorward.Header{Tile: doorward.Tile{Letter: "I", Colour: "#d63a2f"}, Name: "Initech Security"}},
+		"a tenant named as the installation":    {named("Initech"), wide, doorward.Header{Monogram: doorward.Monogram{Letter: "I", Colour: "#d63a2f"}, Name: "Initech"}},
+		"a tenant that seems to be its support": {named("Initech Security"), square, doorward.Header{Monogram: doorward.Monogram{Letter: "I", Colour: "#d63a2f"}, Name: "Initech Security"}},
 	} {
 		if got := doorward.HeaderOf(c.tenant, doorward.Brand{Accent: "#3b4ccf", Logo: c.own}, "Initech"); got != c.want {
 			t.Errorf("%s: %+v, want %+v", name, got, c.want)
@@ -43,7 +43,7 @@ func TestHeaderOf(t *testing.T) {
 	}
 }
 
-// A tile has one character, with its accents, in every script.
+// A monogram has one character, with its accents, in every script.
 func TestInitial(t *testing.T) {
 	for name, want := range map[string]string{
 		"Acme": "A", "acme": "A", "école": "É", "e\u0301cole": "É", "ß": "ß", "ǆungla": "ǅ", "ილია": "ი", // Georgian has no capitals in titles

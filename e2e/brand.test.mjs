@@ -172,7 +172,7 @@ describe("the installation's logo", () => {
 			await p.go("/console");
 			await p.onBoth(async () => {
 				assert.equal(await logo(p).count(), 0);
-				assert.equal(await p.page.locator("header .brand .tile").textContent(), "A");
+				assert.equal(await p.page.locator("header .brand .monogram").textContent(), "A");
 			});
 			await p.says("header .brand", /Acme/);
 			await p.look("brand-installation-console");

@@ -51,7 +51,8 @@ const isPhone = (screen) => screens[screen].viewport.width <= 480;
 const everyRule = ["wcag2a", "wcag2aa", "wcag21a", "wcag21aa", "wcag22aa", "best-practice"];
 const rulesOfScreens = ["color-contrast", "link-in-text-block", "target-size", "scrollable-region-focusable", "label", "button-name", "link-name"];
 
-/** tooWide, in pages, returns the elements beyond the screen with text in a direction. */
+/** tooWide, in pages, returns the elements beyond the screen with text in a direction, and those whose text is clipped at
+ * the foot. */
 function tooWide(direction) {
 	const root = document.documentElement;
 	root.dir = direction;
@@ -63,9 +64,14 @@ function tooWide(direction) {
 		}
 		return false;
 	};
+	const isClipped = (e) => {
+		if (e.clientHeight < 4 || e.scrollHeight <= e.clientHeight + 2 || !e.innerText) return false; // 1 px: only for screen readers
+		const { overflowY, textOverflow } = getComputedStyle(e);
+		return overflowY === "hidden" && textOverflow !== "ellipsis";
+	};
 	return [...document.querySelectorAll("body *:not(.unseen)")].filter((e) => {
 		const box = e.getBoundingClientRect();
-		return box.width > 0 && (box.right > wide + 1 || box.left < -1) && e.checkVisibility() && !e.closest("pre, .scroll, .tabs, .unseen, .skip") && !isCut(e);
+		return box.width > 0 && (isClipped(e) || box.right > wide + 1 || box.left < -1) && e.checkVisibility() && !e.closest("pre, .scroll, .tabs, .unseen, .skip") && !isCut(e);
 	}).map((e) => `${direction}: ${e.outerHTML.slice(0, 120)}`);
 }
 
@@ -193,14 +199,14 @@ export class Viewer {
 			const faults = violations.map((v) => [v.id, v.nodes.filter((n) => isFault(v.id, n))]).filter(([, nodes]) => nodes.length > 0);
 			return { over, faults: faults.map(([rule, nodes]) => `${rule}: ${nodes.map((n) => n.html).join(" ")}`) };
 		}, [rules, directions]);
-		assert.deepEqual(over, [], `${name} is wider than the screen`);
+		assert.deepEqual(over, [], `${name} is wider than the screen, or text is clipped`);
 		assert.deepEqual(faults, [], `axe on ${name}, ${directions.at(-1)}`);
 	}
 
 	/** fits checks the width in both directions of text. */
 	async fits(name) {
 		const over = await this.page.evaluate(`["rtl", "ltr"].flatMap(${tooWide})`);
-		assert.deepEqual(over, [], `${name} is wider than the screen`);
+		assert.deepEqual(over, [], `${name} is wider than the screen, or text is clipped`);
 	}
 
 	/** fitsWithTwiceTheText checks WCAG 2.2, 1.4.4, with the size of text that people set in the

@@ -118,7 +118,7 @@ onScreens("the console", everyScreen, ({ server, create, journey }) => {
 		assert.equal(await owner.page.locator(".wrong:target").count(), 1);
 		await owner.page.locator("#text").fill(text);
 		await owner.page.locator("button[formaction*='/plan']").click();
-		await owner.page.waitForSelector("#plan tbody");
+		await owner.page.waitForSelector("#plan"); // a table, on a phone lists by role
 		await owner.page.locator("#plan a[href^='#why-']").filter({ visible: true }).first().click(); // of the table, or of the list by role
 		assert.equal(await owner.page.locator(".reasons > li:target").count(), 1);
 		assert.match(await owner.page.locator(".reasons").innerText(), /office-hours[\s\S]*far|far[\s\S]*office-hours/);

@@ -224,7 +224,7 @@ func TestAccent(t *testing.T) {
 }
 
 // The mails of a tenant have its colour and logo, with the same address for all recipients, and the
-// name beside a logo that is not wide. Those of a tenant without a logo have its tile and name above the text,
+// name beside a logo that is not wide. Those of a tenant without a logo have its monogram and name above the text,
 // and mails about the account the name of the installation.
 func TestMailsHaveTheBrand(t *testing.T) {
 	onSQLite(t, func(t *testing.T, d *server) {
@@ -287,7 +287,7 @@ func TestExportOfTheBrand(t *testing.T) {
 	})
 }
 
-// Pages and mails of a tenant without a logo have its tile, on its own colour alone, and never the
+// Pages and mails of a tenant without a logo have its monogram, on its own colour alone, and never the
 // installation's logo, whatever the tenant is called. A hostile name is one line of text.
 func TestTenantWithoutALogo(t *testing.T) {
 	t.Parallel()
@@ -323,9 +323,9 @@ func TestTenantWithoutALogo(t *testing.T) {
 				}
 			}
 		}
-		check("plain", `<span class="tile" aria-hidden="true">`, "background:#e4e7ec;color:#14171f")
+		check("plain", `<span class="monogram" aria-hidden="true">`, "background:#e4e7ec;color:#14171f")
 		d.patchTenant(t, own.Owner.Token(), settings("accent", "#ffd400")).ok(http.StatusOK)
-		check("coloured", `<span class="tile own" aria-hidden="true">`, "background:#7f6a00;color:#ffffff")
+		check("coloured", `<span class="monogram own" aria-hidden="true">`, "background:#7f6a00;color:#ffffff")
 	}
 	owner := d.Tenant("Acme").Owner.Token()
 	for _, refused := range []string{strings.Repeat("w", 200), "Acme\u202eytiruceS", "a\nb"} {

@@ -12,13 +12,13 @@ import (
 // its own background to the program.
 type style struct {
 	Accent, OnAccent string
-	Logo             *mailLogo // nil: none
-	Tile             *mailTile // nil: none
-	Name             string    // beside the logo or the tile, or alone; empty: none
+	Logo             *mailLogo     // nil: none
+	Monogram         *mailMonogram // nil: none
+	Name             string        // beside the logo or the monogram, or alone; empty: none
 }
 
-// mailTile is a doorward.Tile: a cell of a table, since mail programs load images only on request.
-type mailTile struct{ Letter, Text, Background string }
+// mailMonogram is a doorward.Monogram: a cell of a table, since mail programs load images only on request.
+type mailMonogram struct{ Letter, Text, Background string }
 
 type mailLogo struct {
 	URL, Name     string // Name is what is shown if the image isn't
@@ -51,7 +51,7 @@ func (m *Mail) styleOf(t doorward.Tenant) style {
 	own := m.brand.Load()
 	s := styleWith(cmp.Or(t.Brand.Accent, own.Accent))
 	header := doorward.HeaderOf(t, own.Brand, own.name)
-	s.Tile = s.tileOf(header.Tile)
+	s.Monogram = s.monogramOf(header.Monogram)
 	if s.Name = unlinked(header.Name); header.Hash == "" {
 		return s
 	}
@@ -60,16 +60,16 @@ func (m *Mail) styleOf(t doorward.Tenant) style {
 	return s
 }
 
-// tileOf returns the tile, on the colour of the button if that is the tenant's, else on a neutral one: --ink
+// monogramOf returns the monogram, on the colour of the button if that is the tenant's, else on a neutral one: --ink
 // and --line of web/ui/assets/ui.css.
-func (s style) tileOf(t doorward.Tile) *mailTile {
+func (s style) monogramOf(t doorward.Monogram) *mailMonogram {
 	switch {
 	case t.Letter == "":
 		return nil
 	case t.Colour == "":
-		return &mailTile{t.Letter, "#14171f", "#e4e7ec"}
+		return &mailMonogram{t.Letter, "#14171f", "#e4e7ec"}
 	}
-	return &mailTile{t.Letter, s.OnAccent, s.Accent}
+	return &mailMonogram{t.Letter, s.OnAccent, s.Accent}
 }
 
 // backgrounds are the colours behind logos that need one.

@@ -103,7 +103,7 @@ func TestLogoForm(t *testing.T) {
 	// Refused for another fault, the form keeps its old version.
 	res, page = admin.upload(logoForm, append(logoOf([]byte("<svg/>")), old))
 	admin.shows("a vector", res, page, http.StatusUnprocessableEntity, []string{`name="version" value="` + old.text})
-	admin.submit(removeForm, url.Values{"version": {admin.version(admin.get("/console/settings?tab=appearance", http.StatusOK))}}, "The logo is removed.", `<p class="brand"><span class="tile" aria-hidden="true">A</span> <bdi>Acme</bdi></p>`)
+	admin.submit(removeForm, url.Values{"version": {admin.version(admin.get("/console/settings?tab=appearance", http.StatusOK))}}, "The logo is removed.", `<p class="brand"><span class="monogram" aria-hidden="true">A</span> <bdi>Acme</bdi></p>`)
 	admin.submit(removeForm, url.Values{}) // a second click
 	lacks(t, admin.get("/console/settings?tab=appearance", http.StatusOK), "/assets/logos/", "Remove the logo")
 }

@@ -71,8 +71,8 @@ var icons = map[string]string{
 	"settings":    "M4 7h9M17 7h3M4 17h3M11 17h9M15 9a2 2 0 1 0 0-4 2 2 0 0 0 0 4ZM9 19a2 2 0 1 0 0-4 2 2 0 0 0 0 4Z",
 }
 
-// Tile stands for the tenant, in place of a logo.
-func (s pageData) Tile() doorward.Tile { return doorward.TileOf(s.Tenant) }
+// Monogram stands for the tenant, in place of a logo.
+func (s pageData) Monogram() doorward.Monogram { return doorward.MonogramOf(s.Tenant) }
 
 // PageIcon is the shape of the icon of the list that the page belongs to.
 func (s pageData) PageIcon(f ui.Frame) string {

@@ -17,7 +17,7 @@ text?.addEventListener("input", () => {
 let sheet;
 let timer;
 function show(colour) {
-	for (const tile of document.querySelectorAll(".tile")) tile.classList.add("own");
+	for (const monogram of document.querySelectorAll(".monogram")) monogram.classList.add("own");
 	clearTimeout(timer);
 	timer = setTimeout(() => {
 		const next = document.createElement("link");

@@ -205,7 +205,12 @@ export class Viewer {
 
 	/** fits checks the width in both directions of text. */
 	async fits(name) {
-		const over = await this.page.evaluate(`["rtl", "ltr"].flatMap(${tooWide})`);
+		const look = () => this.page.evaluate(`["rtl", "ltr"].flatMap(${tooWide})`);
+		let over = await look();
+		if (over.length > 0) { // a new size may not have been laid out yet
+			await this.page.evaluate(() => new Promise((done) => { requestAnimationFrame(() => requestAnimationFrame(done)); }));
+			over = await look();
+		}
 		assert.deepEqual(over, [], `${name} is wider than the screen, or text is clipped`);
 	}
 

@@ -399,7 +399,7 @@ func TestExpiringKeys(t *testing.T) {
 				wantNoMail(t, got)
 				return
 			}
-			wantOneMail(t, got, subject, "the API key Shop ("+a.text("hint")+") of Acme ends", "You are its owner", d.base+"/console/keys/"+id)
+			wantOneMail(t, got, subject, "The API key Shop ("+a.text("hint")+") of Acme ends", "You are its owner", d.base+"/console/keys/"+id)
 		}
 		const day = 24 * time.Hour
 		checkMailsAfter(9*day, 0)

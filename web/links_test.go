@@ -2,6 +2,7 @@ package web_test
 
 import (
 	"cmp"
+	"context"
 	"database/sql"
 	"errors"
 	"fmt"
@@ -557,6 +558,7 @@ type linkCases struct {
 func (l *linkCases) begin(state string) *linkCase {
 	l.t.Helper()
 	l.n++
+	l.sweep(l.Node.App.Accounts.Sweep) // of the cases before
 	c := &linkCase{server: l.server, t: l.t, db: l.db, rows: l.rows, link: l.link, n: l.n, secret: password}
 	change, isShared := linkStates[state]
 	if !isShared {
@@ -580,10 +582,16 @@ func (l *linkCases) begin(state string) *linkCase {
 		l.link.ready(c)
 	}
 	l.deliver(l.t)
-	if err := l.Node.App.Mail.Sweep(l.t.Context()); err != nil { // the node does it by itself, at any moment
+	l.sweep(l.Node.App.Mail.Sweep)
+	return c
+}
+
+// sweep does what the node does by itself, at any moment, so that it doesn't between two readings of the rows.
+func (l *linkCases) sweep(do func(context.Context) error) {
+	l.t.Helper()
+	if err := do(l.t.Context()); err != nil {
 		l.t.Fatal(err)
 	}
-	return c
 }
 
 func (l *linkCases) newTenants() *linkTenants {

@@ -94,6 +94,7 @@ export class Viewer {
 		const v = new this();
 		v.screen = screen;
 		v.url = url;
+		v.runsScripts = options.javaScriptEnabled !== false;
 		v.context = await browser.newContext({ baseURL: url, reducedMotion: "reduce", ...screens[screen], ...options });
 		v.context.setDefaultTimeout(timeout);
 		v.page = await v.context.newPage();
@@ -207,7 +208,7 @@ export class Viewer {
 	async fits(name) {
 		const look = () => this.page.evaluate(`["rtl", "ltr"].flatMap(${tooWide})`);
 		let over = await look();
-		if (over.length > 0) { // a new size may not have been laid out yet
+		if (over.length > 0 && this.runsScripts) { // a new size may not have been laid out yet
 			await this.page.evaluate(() => new Promise((done) => { requestAnimationFrame(() => requestAnimationFrame(done)); }));
 			over = await look();
 		}

@@ -233,7 +233,7 @@ func TestStatementsKeepTheRules(t *testing.T) {
 // unordered are lists whose callers need no order, or that Go sorts.
 var unordered = []string{
 	"sqlConfirmedFormerEmails", "sqlDeviceHashes", "sqlFormerEmails", "sqlHomeLost", "sqlInboxSources", "sqlKnownDevices", "sqlMappedRolesOf", "sqlObserved", "sqlOverdueSSOPolicies", "sqlOverdueSessions",
-	"sqlQueuePauses", "sqlRequestedEmails", "sqlSessionsByTokens", "sqlTenantCreations", "sqlTenantsOwned",
+	"sqlQueuePauses", "sqlReadingsFailing", "sqlRequestedEmails", "sqlSessionsByTokens", "sqlTenantCreations", "sqlTenantsOwned",
 }
 
 // TestListsHaveAnOrder: without ORDER BY both databases often return rows in the right order, so

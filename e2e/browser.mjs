@@ -67,7 +67,7 @@ function tooWide(direction) {
 	const isClipped = (e) => {
 		if (e.clientHeight < 4 || e.scrollHeight <= e.clientHeight + 2 || !e.innerText) return false; // 1 px: only for screen readers
 		const { overflowY, textOverflow } = getComputedStyle(e);
-		return overflowY === "hidden" && textOverflow !== "ellipsis";
+		return overflowY === "hidden" && textOverflow !== "ellipsis" && !e.matches(".hit"); // whose second part is left out
 	};
 	return [...document.querySelectorAll("body *:not(.unseen)")].filter((e) => {
 		const box = e.getBoundingClientRect();

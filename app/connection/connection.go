@@ -65,8 +65,8 @@ func (s Shown) UsableSecrets() (n int) {
 	return n
 }
 
-// IsUnread reports whether people sign in by a provider that can't be read for provider.UnreadNoticed, of which OWNERs are
-// told.
+// IsUnread reports whether people sign in by a provider that can't be read for provider.UnreadNoticed. OWNERs get a
+// mail then.
 func (s Shown) IsUnread(now time.Time) bool {
 	return s.Status == doorward.ConnectionActive && !s.UnreadSince.IsZero() && now.Sub(s.UnreadSince) >= provider.UnreadNoticed
 }

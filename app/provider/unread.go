@@ -9,7 +9,7 @@ import (
 	"github.com/doorward/doorward/store"
 )
 
-// UnreadNoticed is for how long what a provider says of itself couldn't be read when OWNERs are told: what it has changed
+// UnreadNoticed is for how long what a provider says of itself couldn't be read when OWNERs get a mail: what it has changed
 // since, such as a certificate, isn't known here.
 const UnreadNoticed = 24 * time.Hour
 

@@ -85,7 +85,7 @@ func TestKilledUnderADirectory(t *testing.T) {
 	if want := slices.Sorted(slices.Values(joiners)); !slices.Equal(got, want) {
 		t.Errorf("the group has %d members %q, want %d", len(got), got, len(want))
 	}
-	// A change and what is recorded of it are one: of each person there is one move, whoever answered, and none is by a
+	// A change and what is recorded of it are one: of each person there is one move, whichever node answered, and none is by a
 	// request that was killed.
 	moved := fmt.Sprintf(`SELECT member_id FROM directory_moves WHERE group_id = '%s' AND joined = `, group.ID)
 	if came := s.ids(moved + `TRUE ORDER BY member_id`); !slices.Equal(came, slices.Sorted(slices.Values(people))) {

@@ -287,16 +287,23 @@ func TestExportOfTheBrand(t *testing.T) {
 	})
 }
 
-// Pages and mails of a tenant without a logo have its monogram, on its own colour alone, and never the
-// installation's logo, whatever the tenant is called. A hostile name is one line of text.
-func TestTenantWithoutALogo(t *testing.T) {
-	t.Parallel()
+// initech is the option of an installation with that name, a colour and a logo.
+func initech(t *testing.T, accent string) func(*node.Config) {
+	t.Helper()
 	logo, img, err := tenant.MakeLogo(dot)
 	if err != nil {
 		t.Fatal(err)
 	}
-	brand := front.Brand{Name: "Initech", Brand: doorward.Brand{Accent: "#00804c", Logo: logo}, Image: img}
-	d := start(t, func(c *node.Config) { c.Brand = brand })
+	return func(c *node.Config) {
+		c.Brand = front.Brand{Name: "Initech", Brand: doorward.Brand{Accent: accent, Logo: logo}, Image: img}
+	}
+}
+
+// Pages and mails of a tenant without a logo have its monogram, on its own colour alone, and never the
+// installation's logo, whatever the tenant is called. A hostile name is one line of text.
+func TestTenantWithoutALogo(t *testing.T) {
+	t.Parallel()
+	d := start(t, initech(t, "#00804c"))
 	for i, c := range []struct{ name, letter, shown, mailed string }{
 		{"Initech Security", "I", "Initech Security", "Initech Security"},
 		{"<script>alert(1)</script>", "•", "&lt;script&gt;alert(1)&lt;/script&gt;", "&lt;script&gt;alert(1)&lt;/script&gt;"},
@@ -336,12 +343,7 @@ func TestTenantWithoutALogo(t *testing.T) {
 // The logo of the installation is served like that of a tenant, and pages have it.
 func TestLogoOfTheInstallation(t *testing.T) {
 	t.Parallel()
-	logo, img, err := tenant.MakeLogo(dot)
-	if err != nil {
-		t.Fatal(err)
-	}
-	brand := front.Brand{Name: "Initech", Brand: doorward.Brand{Accent: "#3b4ccf", Logo: logo}, Image: img}
-	d := start(t, func(c *node.Config) { c.Brand = brand })
+	d := start(t, initech(t, "#3b4ccf"))
 	if res, body := d.getImage(t, "/assets/logos/"+dotHash+".png"); res.StatusCode != http.StatusOK || !bytes.Equal(body, dot) {
 		t.Errorf("the logo is %d, %d bytes", res.StatusCode, len(body))
 	}

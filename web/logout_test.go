@@ -91,7 +91,7 @@ func randomCookies(n int) opt {
 
 // TestLogoutOfUnknownSessionsTakesFewTransactions counts the writing transactions by PostgreSQL's
 // transaction ids. Background work and tests beside it also write, so the minimum of several runs
-// counts, and it may be a tenth of what a transaction for each session would take.
+// counts, and it may be 3 in 100 of what a transaction for each session would take.
 func TestLogoutOfUnknownSessionsTakesFewTransactions(t *testing.T) {
 	t.Parallel()
 	dsn := dbtest.Postgres(t)
@@ -114,7 +114,7 @@ func TestLogoutOfUnknownSessionsTakesFewTransactions(t *testing.T) {
 		d.send(t, "POST /api/v2/auth/logout", nil, randomCookies(many)).ok(http.StatusNoContent)
 		least = min(least, transactions()-before)
 	}
-	if least > many/10 {
+	if least > 3*many/100 {
 		t.Errorf("the end of %d sessions that don't exist took %d transactions", many, least)
 	}
 }

@@ -138,8 +138,7 @@ func (o RoleOutcomes) Permits(most int, action doorward.Action) (first []doorwar
 }
 
 // describe returns the first policies at the indexes of the text's order, up to most. Those of the operator that are about
-// one person or thing are one without a name, after the others: the reader may be of
-// another tenant.
+// one person or thing are one without a name, after the others: the reader may be of another tenant.
 func (o textOutcomes) describe(orders []int, most int) (all []doorward.PolicyRefusal) {
 	isUnnamed := false
 	for _, order := range orders {

@@ -30,10 +30,10 @@ func TestOverviewShowsTheQuota(t *testing.T) {
 		t.Fatal(err)
 	}
 	b := h.browserOf(t, "ADMIN")
-	b.get("/console", http.StatusOK, `<h2 id="quotas-title">Quotas</h2>`, `invitations</a> <strong>4 <span class="soft">/ 5</span>`)
+	b.get("/console", http.StatusOK, `<h2 id="quotas-title">Quotas</h2>`, `People</a> <strong>4 <span class="soft">/ 5</span>`)
 	b.submit("/console/invitations/new", url.Values{"people": {"cid@acme.example"}, "role": {"USER"}, "expiresInDays": {"7"}, "locale": {"en"}})
-	b.get("/console", http.StatusOK, `invitations</a> <strong>5 <span class="soft">/ 5</span>`, `class="high"`)
-	b.get("/console?lang=de", http.StatusOK, `Personen und offene Einladungen</a> <strong>5 <span class="soft">/ 5</span>`)
+	b.get("/console", http.StatusOK, `People</a> <strong>5 <span class="soft">/ 5</span>`, `class="high"`)
+	b.get("/console?lang=de", http.StatusOK, `Personen</a> <strong>5 <span class="soft">/ 5</span>`)
 	b.post("/console/invitations/new", url.Values{"people": {"dan@acme.example"}, "role": {"USER"}, "expiresInDays": {"7"}, "locale": {"en"}}, http.StatusUnprocessableEntity)
 	lacks(t, h.browserOf(t, "VIEWER").get("/console", http.StatusOK), "quotas-title")
 }
